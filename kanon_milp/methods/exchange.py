@@ -228,7 +228,7 @@ def _about(problem: Problem, solution: Path, names: Path | None) -> tuple[dict[s
 
     Beside the solution it is the one of its name, or the only one there that is about this table.
     """
-    table = table_hash(problem.table, problem.table.counted_attributes)
+    table = _table_hash(problem)
     if names is None:
         stem = solution.name
         while "." in stem and names is None:
@@ -349,7 +349,7 @@ def _notes(stated: Stated, known: Number | None) -> Notes:
         "objective": problem.objective if stated.own else stated.goal,
         "objective_unit": str(unit),
         "objective_constant": f"{linear.offset:.17g}",
-        "table_sha256": table_hash(problem.table, problem.table.counted_attributes),
+        "table_sha256": _table_hash(problem),
         "model_sha256": fingerprint(linear),
     }
     comments = [
@@ -378,3 +378,9 @@ def _notes(stated: Stated, known: Number | None) -> Notes:
 def _doc(model: pyo.ConcreteModel, name: str) -> str:
     """The doc string of a component, empty where there is none."""
     return str(getattr(model.find_component(name), "doc", None) or "")
+
+
+def _table_hash(problem: Problem) -> str:
+    """As in a certificate."""
+    table = problem.table
+    return table_hash(table.keys, [*table.quasi_identifiers, *table.counted_attributes])

@@ -23,7 +23,7 @@ from kanon_milp.problem.roles import Roles, header_doubt
 from kanon_milp.problem.table import SYMBOL, Missing, Table, file_kind, read_frame, read_table
 from kanon_milp.verify.certificate import CertificateReport, check_claim
 from kanon_milp.verify.check import verify
-from kanon_milp.verify.claims import Claim, stated
+from kanon_milp.verify.claims import Claim, claimed
 from kanon_milp.verify.report import Report
 from kanon_milp.verify.tables import Cells, MissingKeys, ProblemData, Question
 
@@ -226,16 +226,16 @@ def check_certificate_files(
     reading = suppressed_rows or claim.reading
     requirements = claim.requirements
     if privacy:
-        requirements = stated(Problem(table, privacy, recoding, suppressed_rows=reading).requirements)
+        requirements = claimed(Problem(table, privacy, recoding, suppressed_rows=reading).requirements)
     return check_claim(table, recoding, requirements, reading, claim)
 
 
-def _same_order(given: Sequence[str] | str | None, claimed: list[str]) -> list[str]:
+def _same_order(given: Sequence[str] | str | None, stated: list[str]) -> list[str]:
     """The columns given; in the order of the certificate if these are the same."""
     if given is None:
-        return claimed
+        return stated
     names = [given] if isinstance(given, str) else list(given)
-    return claimed if sorted(names) == sorted(claimed) else names
+    return stated if sorted(names) == sorted(stated) else names
 
 
 def _recoding(

@@ -23,7 +23,15 @@ from kanon_milp.verify import Report
 from kanon_milp.verify.cells import Rules
 from kanon_milp.verify.counts import Matching
 from kanon_milp.verify.foreign import Domain, Stands, covering_level, suppressed_cells, with_symbol
-from kanon_milp.verify.tables import MISSING_KEYS, MissingKeys, classes, open_released, rows_by_id, text_columns
+from kanon_milp.verify.tables import (
+    MISSING_KEYS,
+    MissingKeys,
+    Original,
+    classes,
+    open_released,
+    rows_by_id,
+    text_columns,
+)
 
 
 @dataclass(frozen=True)
@@ -226,7 +234,8 @@ def _cells(problem: Problem, original: pl.DataFrame, released: pl.DataFrame) -> 
     """All cells, those that are alike together; None where a label stands for nothing that is known."""
     found = []
     if any(tree.renamed for tree in problem.recoding.hierarchies.values()):
-        released = Rules.of(problem.table, problem.recoding).as_told_apart(problem.table, released)
+        table = Original.of(problem.table)
+        released = Rules.of(table, problem.recoding).unambiguous(table, released)
     for name in original.columns:
         column, rows_in_all = _unnamed(original, name), original.height
         counts = dict(zip(*(s.to_list() for s in column.value_counts().get_columns()), strict=True))

@@ -2,8 +2,8 @@
 
 A label can stand at more than one level of a path when it names the same values there. A row is then read at
 the cheapest level vector that the mask allows. A label that names other values at two levels is told apart by its text
-(`told_apart`), or by its column: one that holds the labels of a single level as the hierarchy has them, the symbol
-aside, is read as such (`as_told_apart`).
+(`unambiguous`), or by its column: one that holds the labels of a single level as the hierarchy has them, the symbol
+aside, is read as such (`ColumnRule.unambiguous`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from kanon_milp.errors import InputError, counted
 from kanon_milp.problem.records import Label
 from kanon_milp.system.arrays import Ints
 from kanon_milp.verify.numbers import exact
-from kanon_milp.verify.tables import HierarchyData, KeyedTable, RecodingData, classes, list_rows
+from kanon_milp.verify.tables import Original, RecodingData, classes, list_rows
+
+Levels = tuple[int, ...]
+Paths = Mapping[Label, tuple[Label, ...]]
 
 
 def check_paths(paths: Mapping[Label, Sequence[Label]], where: str) -> None:
@@ -53,11 +56,13 @@ def check_paths(paths: Mapping[Label, Sequence[Label]], where: str) -> None:
                 )
 
 
-def told_apart(paths: Mapping[Label, Sequence[Label]]) -> dict[Label, tuple[Label, ...]]:
-    """The paths with labels that each stand for one set of values: where a label stands for other values than at the
-    lowest of its levels, ` (level h)` is added, h being the first level at which it stands for these; again and again
-    until no label of the hierarchy, and none that was renamed before, reads so. Levels are gone through from below, the
-    labels of a level in the order of their characters."""
+def unambiguous(paths: Mapping[Label, Sequence[Label]]) -> dict[Label, tuple[Label, ...]]:
+    """The paths with labels that each stand for one set of values.
+
+    Where a label stands for other values than at the lowest of its levels, ` (level h)` is added, h being the first
+    level at which it stands for these; again and again until no label of the hierarchy, and none that was renamed
+    before, reads so. Levels are gone through from below, the labels of a level in the order of their characters.
+    """
     height = len(next(iter(paths.values()))) - 1
     below: list[dict[Label, set[Label]]] = [defaultdict(set) for _ in range(height)]
     for value, path in paths.items():
@@ -77,7 +82,7 @@ def told_apart(paths: Mapping[Label, Sequence[Label]]) -> dict[Label, tuple[Labe
                 ending = f" (level {level})"
                 text = label + ending
                 while text in used:
-                    text = text + ending
+                    text += ending
                 used.add(text)
                 texts[label].append((values, text))
             renamed[level, label] = text
@@ -85,10 +90,6 @@ def told_apart(paths: Mapping[Label, Sequence[Label]]) -> dict[Label, tuple[Labe
         value: (*(renamed.get((level, label), label) for level, label in enumerate(path[:-1])), path[-1])
         for value, path in paths.items()
     }
-
-
-Value = str | None
-Levels = tuple[int, ...]
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,36 +103,73 @@ class ColumnRule:
 
     name: str
     symbol: str
-    paths: Mapping[Value, tuple[Value, ...]] | None
+    paths: Paths | None
     costs: tuple[Fraction, ...]
-    published: Mapping[Value, tuple[Value, ...]] | None = None
+    published: Paths | None = None
+
+    @classmethod
+    def of(cls, table: Original, recoding: RecodingData, name: str) -> ColumnRule:
+        """Check what a recoding says of a column; raises InputError."""
+        published, paths, height = None, None, 1
+        if (hierarchy := recoding.hierarchies.get(name)) is not None:
+            check_paths(hierarchy.paths, f'column "{name}": {hierarchy.source}')
+            paths = unambiguous(hierarchy.paths)
+            number, distinct = classes(table.keys[[name]])
+            for position, value in enumerate(distinct[name]):
+                path = paths.get(value, ())
+                if not path or table.symbol in path[:-1]:
+                    row = list_rows(np.flatnonzero(number == position)[:1])
+                    what = "has the symbol below the top in" if path else "is not covered by"
+                    raise InputError(f'{table.source}: column "{name}", {row}: the value {what} {hierarchy.source}')
+            # the top stands for the table's symbol
+            published = {value: (*path[:-1], table.symbol) for value, path in hierarchy.paths.items()}
+            paths = {value: (*path[:-1], table.symbol) for value, path in paths.items()}
+            height = len(next(iter(paths.values()))) - 1
+        given = recoding.level_costs.get(name)
+        costs = (
+            [Fraction(level, height) for level in range(height + 1)]
+            if given is None
+            else [exact(cost, f'level cost of column "{name}"') for cost in given]
+        )
+        if len(costs) != height + 1:
+            raise InputError(
+                f'level costs of column "{name}": levels 0 to {height} need {height + 1} costs, not {len(costs)}'
+            )
+        weight = exact(recoding.weights.get(name, 1), f'weight of column "{name}"')
+        weighted = tuple(weight * cost for cost in costs)
+        return cls(name, table.symbol, paths, weighted, None if published == paths else published)
 
     @property
     def height(self) -> int:
         """Highest level."""
         return len(self.costs) - 1
 
-    def path(self, original: Value) -> tuple[Value, ...]:
+    def path(self, original: Label) -> tuple[Label, ...]:
         """What the original value is released as at each level."""
         return (original, self.symbol) if self.paths is None else self.paths[original]
 
-    def levels(self, original: Value, released: Value) -> Levels:
-        """All levels at which the original value reads as the released one; none if that is not legal."""
-        return tuple(level for level, label in enumerate(self.path(original)) if label == released)
+    def labels(self, original: pl.Series) -> list[pl.Series]:
+        """By level what original values are released as."""
+        if self.paths is None:
+            return [original.alias(""), pl.repeat(self.symbol, len(original), dtype=pl.String, eager=True)]
+        return _labels(original, self.paths)
 
-    def as_told_apart(self, original: pl.Series, released: pl.Series) -> pl.Series:
-        """A released column, as text, with labels that are told apart: where these do not account for all cells, and
-        all but the suppressed ones are what the hierarchy calls the values at one level, each as at that level."""
-        if self.published is None or self.paths is None:
+    def stands(self, original: pl.Series, released: pl.Series) -> pl.DataFrame:
+        """A column of truth values for each level: whether the original values are released so at it."""
+        by_level, released = self.labels(original), released.alias("")  # no name: it may look like a pattern to polars
+        return pl.DataFrame({str(level): labels.eq_missing(released) for level, labels in enumerate(by_level)})
+
+    def unambiguous(self, original: pl.Series, released: pl.Series) -> pl.Series:
+        """A released column, as text, with labels that each stand for one set of values: where these do not account for
+        all cells, and all but the suppressed ones are what the hierarchy calls the values at one level, each as there.
+        """
+        if self.published is None or self.stands(original, released).select(pl.any_horizontal(pl.all()).all()).item():
             return released
-        pair_of_row, pairs = classes(pl.DataFrame({"original": original, "released": released}))
-        cells = list(pairs.iter_rows())
-        if all(self.levels(before, after) for before, after in cells):
-            return released
-        for level in range(self.height):
-            if all(after in (self.symbol, self.published[before][level]) for before, after in cells):
-                told = [after if after == self.symbol else self.paths[before][level] for before, after in cells]
-                return pl.Series(told, dtype=pl.String).gather(pl.Series(pair_of_row))
+        released = released.alias("")
+        suppressed = (released == self.symbol).fill_null(value=False)
+        for published, labels in zip(_labels(original, self.published)[:-1], self.labels(original), strict=False):
+            if (suppressed | released.eq_missing(published)).all():
+                return labels.zip_with(~suppressed, released)
         return released
 
 
@@ -146,22 +184,32 @@ class Rules:
     allowed: frozenset[Levels] | None
 
     @classmethod
-    def of(cls, table: KeyedTable, recoding: RecodingData) -> Rules:
+    def of(cls, table: Original, recoding: RecodingData) -> Rules:
         """Check a recoding against a table; raises InputError."""
-        rules = tuple(_rule(table, recoding, name) for name in table.quasi_identifiers)
-        return cls(rules, _allowed_vectors(recoding, rules))
+        columns = tuple(ColumnRule.of(table, recoding, name) for name in table.quasi_identifiers)
+        return cls(columns, _allowed_vectors(recoding, columns))
 
-    def as_told_apart(self, table: KeyedTable, released: pl.DataFrame) -> pl.DataFrame:
-        """The released quasi-identifiers with labels that are told apart, column by column, rows as in the table."""
-        columns = {rule.name: released[rule.name] for rule in self.columns}
-        for rule in self.columns:
-            if rule.published is not None and released.height == table.keys.height:
-                columns[rule.name] = rule.as_told_apart(table.keys[rule.name].alias(""), released[rule.name].alias(""))
-        return pl.DataFrame(columns)
+    def unambiguous(self, table: Original, released: pl.DataFrame) -> pl.DataFrame:
+        """The released quasi-identifiers with labels that each stand for one set of values, rows as in the table."""
+        if released.height != table.keys.height:
+            return pl.DataFrame({rule.name: released[rule.name] for rule in self.columns})
+        return pl.DataFrame(
+            {rule.name: rule.unambiguous(table.keys[rule.name], released[rule.name]) for rule in self.columns}
+        )
 
     def allow(self, readings: Sequence[Levels]) -> bool:
         """Whether a row whose cells can stand at these levels can be read as the mask allows."""
         return self.allowed is None or not self.allowed.isdisjoint(itertools.product(*readings))
+
+    def cheapest(self, reading: Sequence[Levels]) -> tuple[Fraction | None, bool]:
+        """Cost of the cheapest level vector that reads so (None: there is none); whether the mask allows it."""
+        vectors = list(itertools.product(*reading))
+        matching = vectors if self.allowed is None else [vector for vector in vectors if vector in self.allowed]
+        return min(map(self.cost, matching or vectors), default=None), bool(matching)
+
+    def cost(self, vector: Levels) -> Fraction:
+        """Loss of a row at a level vector."""
+        return sum((rule.costs[level] for rule, level in zip(self.columns, vector, strict=True)), Fraction(0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +224,7 @@ class Readings:
     kinds: tuple[tuple[Levels, ...], ...]
 
 
-def check_cells(table: KeyedTable, rules: Rules, released: pl.DataFrame) -> tuple[Fraction | None, list[str], Readings]:
+def check_cells(table: Original, rules: Rules, released: pl.DataFrame) -> tuple[Fraction | None, list[str], Readings]:
     """Check each released cell and each row's level vector.
 
     released: the quasi-identifiers as text, row by row as in the table.
@@ -187,26 +235,21 @@ def check_cells(table: KeyedTable, rules: Rules, released: pl.DataFrame) -> tupl
     option_of_row: dict[str, Ints] = {}
     options: list[list[Levels]] = []
     for rule in rules.columns:
-        row_option, levels = _options(rule, table.keys[rule.name].alias(""), released[rule.name].alias(""))
-        option_of_row[rule.name] = row_option
+        option_of_row[rule.name], levels = sets_of_levels(rule.stands(table.keys[rule.name], released[rule.name]))
         options.append(levels)
         if () in levels:
-            rows = np.flatnonzero(row_option == levels.index(()))
+            rows = np.flatnonzero(option_of_row[rule.name] == levels.index(()))
             legal = "the symbol" if rule.paths is None else "a label of its hierarchy"
             violations.append(f'column "{rule.name}": not the original value, not {legal}: {list_rows(rows)}')
     kind_of_row, kinds = classes(pl.DataFrame(option_of_row))
-    rows_of_kind = np.bincount(kind_of_row)
     readings = tuple(
         tuple(levels[option] for levels, option in zip(options, choice, strict=True)) for choice in kinds.rows()
     )
     loss: Fraction | None = Fraction(0)
     outside: list[int] = []
-    for kind, reading in enumerate(readings):
-        cost, matches = _cheapest(reading, rules)
-        if cost is None or loss is None:
-            loss = None
-        else:
-            loss += int(rows_of_kind[kind]) * cost
+    for kind, (reading, rows_of_kind) in enumerate(zip(readings, np.bincount(kind_of_row).tolist(), strict=True)):
+        cost, matches = rules.cheapest(reading)
+        loss = None if cost is None or loss is None else loss + rows_of_kind * cost
         if cost is not None and not matches:
             outside.append(kind)
     if outside:
@@ -215,63 +258,17 @@ def check_cells(table: KeyedTable, rules: Rules, released: pl.DataFrame) -> tupl
     return loss, violations, Readings(kind_of_row, readings)
 
 
-def _options(rule: ColumnRule, original: pl.Series, released: pl.Series) -> tuple[Ints, list[Levels]]:
-    """Per row the number of its reading, and the distinct readings (sets of levels) in that order."""
-    pair_of_row, pairs = classes(pl.DataFrame({"original": original, "released": released}))
-    number: dict[Levels, int] = {}
-    of_pair = [number.setdefault(rule.levels(before, after), len(number)) for before, after in pairs.iter_rows()]
-    return np.array(of_pair, dtype=np.int64)[pair_of_row], list(number)
+def sets_of_levels(stands: pl.DataFrame) -> tuple[Ints, list[Levels]]:
+    """Per row the number of its set of levels, and the distinct sets in that order. stands: as `ColumnRule.stands`."""
+    number, distinct = classes(stands)
+    return number, [tuple(level for level, stand in enumerate(row) if stand) for row in distinct.iter_rows()]
 
 
-def _cheapest(reading: Sequence[Levels], rules: Rules) -> tuple[Fraction | None, bool]:
-    """Cost of the cheapest level vector that reads so (None: there is none); whether the mask allows it."""
-
-    def cost(vector: Levels) -> Fraction:
-        return sum((rule.costs[level] for rule, level in zip(rules.columns, vector, strict=True)), Fraction(0))
-
-    vectors = list(itertools.product(*reading))
-    matching = vectors if rules.allowed is None else [vector for vector in vectors if vector in rules.allowed]
-    return min((cost(vector) for vector in matching or vectors), default=None), bool(matching)
-
-
-def _rule(table: KeyedTable, recoding: RecodingData, name: str) -> ColumnRule:
-    hierarchy = recoding.hierarchies.get(name)
-    paths: dict[Value, tuple[Value, ...]] | None = None
-    published: dict[Value, tuple[Value, ...]] | None = None
-    height = 1
-    if hierarchy is not None:
-        published, paths = _paths(table, hierarchy, name)
-        height = len(next(iter(paths.values()))) - 1
-    given = recoding.level_costs.get(name)
-    costs = (
-        [Fraction(level, height) for level in range(height + 1)]
-        if given is None
-        else [exact(cost, f'level cost of column "{name}"') for cost in given]
-    )
-    if len(costs) != height + 1:
-        raise InputError(
-            f'level costs of column "{name}": levels 0 to {height} need {height + 1} costs, not {len(costs)}'
-        )
-    weight = exact(recoding.weights.get(name, 1), f'weight of column "{name}"')
-    return ColumnRule(
-        name, table.symbol, paths, tuple(weight * cost for cost in costs), None if published == paths else published
-    )
-
-
-def _paths(table: KeyedTable, hierarchy: HierarchyData, name: str) -> tuple[dict[Value, tuple[Value, ...]], ...]:
-    """The paths of a hierarchy, which must be one and cover the table, as it has them and with labels told apart; its
-    top stands for the table's symbol."""
-    check_paths(hierarchy.paths, f'column "{name}": {hierarchy.source}')
-    apart = told_apart(hierarchy.paths)
-    number, distinct = classes(table.keys[[name]])
-    for position, value in enumerate(distinct[name]):
-        path = apart.get(value, ())
-        if not path or table.symbol in path[:-1]:
-            row = list_rows(np.flatnonzero(number == position)[:1])
-            what = "has the symbol below the top in" if path else "is not covered by"
-            raise InputError(f'{table.source}: column "{name}", {row}: the value {what} {hierarchy.source}')
-    both = hierarchy.paths, apart
-    return tuple({value: (*path[:-1], table.symbol) for value, path in each.items()} for each in both)
+def _labels(original: pl.Series, paths: Paths) -> list[pl.Series]:
+    """By level the labels of original values."""
+    number, distinct = classes(original.to_frame("value"))
+    by_level = zip(*(paths[value] for value in distinct["value"]), strict=True)
+    return [pl.Series(labels, dtype=pl.String).gather(number) for labels in by_level]
 
 
 def _allowed_vectors(recoding: RecodingData, rules: Sequence[ColumnRule]) -> frozenset[Levels] | None:

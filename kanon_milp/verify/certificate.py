@@ -22,56 +22,11 @@ import polars as pl
 from kanon_milp.errors import InputError, kind_of, printable
 from kanon_milp.system.arrays import Ints
 from kanon_milp.verify.cells import ColumnRule, Rules
-from kanon_milp.verify.claims import SEVERAL, WHAT, Claim, HasDict, Stated, spelled, stated
-from kanon_milp.verify.definitions import SizeConditions, size_conditions
-from kanon_milp.verify.dual import Charge, Held, LevelVectors, Released, Values, dual_value, every_row_has_a_place
-from kanon_milp.verify.group_costs import LIMIT, Asked
-from kanon_milp.verify.tables import BoundProblem, KeyedTable, Original, RecodingData, SuppressedRows, TableData
-
-
-def distinct(frame: pl.DataFrame) -> pl.DataFrame:
-    """Distinct rows as c0, c1, ... with their number of copies, sorted, missing values last."""
-    names = [f"c{j}" for j in range(frame.width)]
-    renamed = frame.rename(dict(zip(frame.columns, names, strict=True)))
-    return renamed.group_by(names).agg(pl.len().alias("rows")).sort(names, nulls_last=True)
-
-
-def table_hash(table: KeyedTable, values: Sequence[str]) -> str:
-    """Hash of the quasi-identifiers and the columns whose values may be asked about, whatever the order of the rows."""
-    names = [*table.quasi_identifiers, *values]
-    rows = distinct(table.keys[names])
-    return _hash(itertools.chain([names], ([rows, *values] for *values, rows in rows.iter_rows())))
-
-
-def hierarchy_hash(rule: ColumnRule) -> str | None:
-    """Hash of a hierarchy without its top; None where cells are kept or suppressed."""
-    if rule.paths is None:
-        return None
-    paths = (list(path[:-1]) for path in rule.paths.values())
-    return _hash(sorted(paths, key=lambda path: (path[0] is None, path[0] or "")))
-
-
-def _hash(lines: Iterable[Sequence[object]]) -> str:
-    digest = hashlib.sha256()
-    for line in lines:
-        digest.update(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
-    return digest.hexdigest()
-
-
-def held_values(table: KeyedTable, types: pl.DataFrame, attribute: str) -> Held:
-    """Which sensitive values the distinct rows hold, and how often."""
-    keys = [name for name in types.columns if name != "rows"]
-    pairs = distinct(table.keys[[*table.quasi_identifiers, attribute]])
-    value = f"c{len(keys)}"
-    found = pairs.join(types.select(keys).with_row_index("row"), on=keys, nulls_equal=True, how="left")
-    values = found[value].unique(maintain_order=True).to_list()
-    number = {each: position for position, each in enumerate(values)}
-    return Held(
-        found["row"].to_numpy().astype(np.int64),
-        np.array([number[each] for each in found[value]], dtype=np.int64),
-        found["rows"].to_numpy().astype(np.int64),
-        values,
-    )
+from kanon_milp.verify.claims import PLURAL, WHAT, Claim, ClaimedRequirement, HasDict, claimed, in_words
+from kanon_milp.verify.definitions import GroupNeeds, group_needs
+from kanon_milp.verify.dual import ChargedLimits, Held, LevelVectors, Released, dual_value, every_row_has_a_place
+from kanon_milp.verify.group_costs import LIMIT, CodedLimits
+from kanon_milp.verify.tables import BoundProblem, Original, RecodingData, SuppressedRows, TableData
 
 
 @dataclass(frozen=True)
@@ -125,34 +80,38 @@ def check_certificate(
     """
     if any(not hasattr(problem, name) for name in ("table", "requirements", "recoding", "suppressed_rows")):
         raise InputError(f"check_certificate takes a Problem, found {kind_of(problem)}")
-    requirements = stated(problem.requirements)
+    requirements = claimed(problem.requirements)
     return check_claim(problem.table, problem.recoding, requirements, problem.suppressed_rows, Claim.of(certificate))
 
 
 def check_claim(
     table: TableData,
     recoding: RecodingData,
-    requirements: Sequence[Stated],
+    requirements: Sequence[ClaimedRequirement],
     suppressed_rows: SuppressedRows,
     claim: Claim,
 ) -> CertificateReport:
-    """Check what a certificate claims against a table, its recoding, the requirements as `stated`, and the reading of
+    """Check what a certificate claims against a table, its recoding, the requirements as `claimed`, and the reading of
     fully suppressed rows."""
-    return _check(_Expected.of(Original.of(table), recoding, requirements, suppressed_rows), claim)
+    return _Expected.of(Original.of(table), recoding, requirements, suppressed_rows).check(claim)
 
 
 @dataclass(frozen=True, eq=False)
 class _Expected:
-    """What the certificate must be about, and what that asks of groups."""
+    """What the certificate must be about, and what that asks of groups.
+
+    values: the columns whose values may be asked about, the sensitive ones, and the unit where units are counted.
+    """
 
     table: Original
     rules: Rules
     problem: dict[str, Any]
-    asked: SizeConditions
+    needs: GroupNeeds
+    values: tuple[str, ...]
 
     @classmethod
     def of(
-        cls, table: Original, recoding: RecodingData, requirements: Sequence[Stated], suppressed_rows: str
+        cls, table: Original, recoding: RecodingData, requirements: Sequence[ClaimedRequirement], suppressed_rows: str
     ) -> _Expected:
         rules = Rules.of(table, recoding)
         described = {
@@ -166,37 +125,70 @@ class _Expected:
             ],
             "patterns": None if rules.allowed is None else sorted(map(list, rules.allowed)),
         }
-        return cls(table, rules, described, size_conditions(requirements, table, suppressed_rows))
+        units = table.units if any("unit" in each for each in requirements) else ()
+        needs = group_needs(requirements, table, suppressed_rows)
+        return cls(table, rules, described, needs, (*table.sensitive, *units))
 
-    @property
-    def vectors(self) -> list[tuple[int, ...]]:
-        """All level vectors that are allowed."""
+    def check(self, claim: Claim) -> CertificateReport:
+        """Compare with what is expected, and recompute."""
+        columns = self.rules.columns
+        names = [*self.table.quasi_identifiers, *(self.values if claim.by_value else ())]
+        types = distinct(self.table.keys, names)
+        rows = types["rows"].to_numpy().astype(np.int64)
+        vectors = list(itertools.product(*(range(rule.height + 1) for rule in columns)))
         if self.rules.allowed is not None:
-            return sorted(self.rules.allowed)
-        return list(itertools.product(*(range(rule.height + 1) for rule in self.rules.columns)))
-
-    def by_value(self, types: pl.DataFrame, charges: Sequence[Charge]) -> tuple[dict[str, Held], Values | None]:
-        """What rows hold that are told apart by their sensitive values, and the limits on these."""
-        rows, held, asked = types["rows"].to_numpy().astype(np.int64), {}, {}
-        for j, name in enumerate(self.values, start=len(self.table.quasi_identifiers)):
-            column = types[f"c{j}"].to_list()
-            number = {each: position for position, each in enumerate(dict.fromkeys(column))}
-            value = np.array([number[each] for each in column], dtype=np.int64)
-            held[name] = Held(np.arange(len(value)), value, rows, list(number))
-            if name in self.asked.limits:
-                asked[name] = Asked.of(self.asked.limits[name], value, list(number), rows)
-        return held, Values(asked, charges)
-
-    @property
-    def values(self) -> list[str]:
-        """The columns whose values may be asked about: the sensitive ones, and the unit where units are counted."""
-        counted = any("unit" in requirement for requirement in self.problem["requirements"])
-        return [*self.table.sensitive, *(self.table.units if counted else ())]
-
-    @property
-    def spelled(self) -> list[str]:
-        """The requirements in words."""
-        return [spelled(requirement) for requirement in self.problem["requirements"]]
+            vectors = sorted(self.rules.allowed)
+        problems = [*self.differences(claim), *self._impossible(claim, types.height, vectors)]
+        costs = [self.rules.cost(vector) for vector in vectors]
+        if min(costs, default=Fraction(0)) < 0:
+            raise InputError("weights and level costs must not be negative")
+        unit = _unit(costs)
+        if claim.unit != unit:
+            problems.append("the certificate counts in another unit")
+        if problems:
+            return self.report(claim, None, problems)
+        unit_costs = [int(cost / unit) for cost in costs]
+        if _largest(claim, max(unit_costs, default=0), rows) >= LIMIT:
+            return self.report(claim, None, ["the multipliers are too large or too fine to be checked"])
+        top, needs = tuple(rule.height for rule in columns), self.needs
+        allowed = LevelVectors(
+            np.array(vectors, dtype=np.int64),
+            unit_costs,
+            [needs.exempt if vector == top else needs.strict for vector in vectors],
+        )
+        released = [Released.of(rule, types[f"c{j}"]) for j, rule in enumerate(columns)]
+        asked = {supply.attribute for supply in needs.strict.supplies} | (
+            set(needs.limits) if claim.by_value else set()
+        )
+        held = {name: held_values(self.table.keys, names, name) for name in asked}
+        limits = None
+        if claim.by_value:
+            coded = {
+                name: CodedLimits.of(each, held[name].value, held[name].values, rows)
+                for name, each in needs.limits.items()
+            }
+            limits = ChargedLimits(coded, claim.charges)
+        total = dual_value(
+            released,
+            rows,
+            held,
+            np.array(claim.multipliers, dtype=np.int64),
+            allowed,
+            claim.denominator,
+            claim.packing_cuts,
+            claim.rank_one_cuts,
+            limits,
+        )
+        # the loss of every table is an integral number of units
+        bound = max(math.ceil(Fraction(total, claim.denominator)), 0) * unit
+        exists = (
+            needs.possible
+            and bound <= self.table.n * max(costs, default=0)  # no table loses more
+            and every_row_has_a_place(released, rows, held, allowed)
+        )
+        if bound < claim.bound:
+            problems.append(f"the certificate claims {claim.bound}; its multipliers prove {bound}")
+        return self.report(claim, bound, problems, exists)
 
     def differences(self, claim: Claim) -> list[str]:
         """What the certificate says of another problem or another table."""
@@ -207,25 +199,54 @@ class _Expected:
                 mine, other = _sorted(mine), _sorted(claim.requirements)
             # as text: 1, 1.0 and true are the same in Python, and three things in JSON
             if key not in self.problem or _as_text(mine) != _as_text(other):
-                verb = "differ" if key in SEVERAL else "differs"
+                verb = "differ" if key in PLURAL else "differs"
                 found.append(f"the certificate is about another problem: {WHAT.get(key, repr(key))} {verb}")
                 if key == "requirements":
-                    theirs = " and ".join(map(spelled, claim.requirements)) or "none"
-                    found[-1] += f"; it has {theirs}, not {' and '.join(self.spelled) or 'none'}"
-        if claim.rows != self.table.n or claim.table_sha256 != table_hash(self.table, self.values):
+                    theirs = " and ".join(map(in_words, claim.requirements)) or "none"
+                    found[-1] += f"; it has {theirs}, not {' and '.join(self.requirements) or 'none'}"
+        names = [*self.table.quasi_identifiers, *self.values]
+        if claim.rows != self.table.n or claim.table_sha256 != table_hash(self.table.keys, names):
             found.append("the certificate is about another table: the hash differs")
         return found
 
+    def _impossible(self, claim: Claim, count: int, vectors: Sequence[tuple[int, ...]]) -> Iterable[str]:
+        """What no certificate of a table with so many distinct rows has."""
+        packing, cuts, charges = claim.packing_cuts, claim.rank_one_cuts, claim.charges
+        if len(claim.multipliers) != count:
+            yield f"there are {len(claim.multipliers)} multipliers, the table has {count} distinct rows"
+        if any(cut.rows[-1] >= count for cut in packing):
+            yield "a packing cut names a row that the table does not have"
+        if any(cut.multiplier < 0 for cut in packing):
+            yield "a packing cut has a negative multiplier"
+        yield from sorted({f"a rank-1 cut has {cut.problem}" for cut in cuts if cut.problem is not None})
+        if any(cut.rows[-1] >= count for cut in cuts):
+            yield "a rank-1 cut names a row that the table does not have"
+        if len({(each.attribute, each.levels, each.row) for each in charges}) < len(charges):
+            yield "a charge is stated twice"
+        if any(each.row >= count for each in charges):
+            yield "a charge names a row that the table does not have"
+        if any(each.charge < 0 or each.charge >= LIMIT for each in charges):
+            yield "a charge is negative or too large"
+        if any(each.attribute not in self.needs.limits for each in charges):
+            yield "a charge is about an attribute of which nothing is asked"
+        if charges and not {each.levels for each in charges} <= set(vectors):
+            yield "a charge names a level vector that is not allowed"
+
+    @property
+    def requirements(self) -> list[str]:
+        """In words."""
+        return [in_words(requirement) for requirement in self.problem["requirements"]]
+
     def statement(self, bound: Fraction, exists: bool) -> str:
         """What is proven, in words. exists: False where there is no table that has what is required."""
-        counted = all(rule.costs == (Fraction(0), Fraction(1)) for rule in self.rules.columns)
-        what = f"suppresses fewer than {bound} cells" if counted else f"has a loss below {bound}"
+        suppression = all(rule.costs == (Fraction(0), Fraction(1)) for rule in self.rules.columns)
+        what = f"suppresses fewer than {bound} cells" if suppression else f"has a loss below {bound}"
         requirements, allowed = self.problem["requirements"], self.rules.allowed
         under = "" if allowed is None else f" of this mask of {len(allowed)} level vectors"
         if len(requirements) == 1 and set(requirements[0]) == {"name", "k"}:
             table = f"{requirements[0]['k']}-anonymous table{under}"
         else:
-            table = f"table{under}" + (f" with {' and '.join(self.spelled)}" if requirements else "")
+            table = f"table{under}" + (f" with {' and '.join(self.requirements)}" if requirements else "")
         reading = " (fully suppressed rows need no partners)" if self.problem["suppressed_rows"] == "exempt" else ""
         if not exists:
             return f"there is no {table}{reading} at all, so a bound on its loss says nothing"
@@ -244,80 +265,58 @@ class _Expected:
             statement="nothing is proven" if bound is None else self.statement(bound, exists),
             problems=tuple(problems),
             quasi_identifiers=self.table.quasi_identifiers,
-            requirements=tuple(self.spelled),
+            requirements=tuple(self.requirements),
         )
 
 
-def _check(expected: _Expected, claim: Claim) -> CertificateReport:
-    """Compare with what is expected, and recompute."""
-    problems = expected.differences(claim)
-    quasi = list(expected.table.quasi_identifiers)
-    types = distinct(expected.table.keys[[*quasi, *expected.values] if claim.by_value else quasi])
-    if len(claim.multipliers) != types.height:
-        problems.append(f"there are {len(claim.multipliers)} multipliers, the table has {types.height} distinct rows")
-    rows = types["rows"].to_numpy().astype(np.int64)
-    if any(count.rows[-1] >= types.height for count in claim.counts):
-        problems.append("a packing cut names a row that the table does not have")
-    if any(count.multiplier < 0 for count in claim.counts):
-        problems.append("a packing cut has a negative multiplier")
-    problems += sorted({f"a rank-1 cut has {cut.problem}" for cut in claim.cuts if cut.problem is not None})
-    if any(cut.rows[-1] >= types.height for cut in claim.cuts):
-        problems.append("a rank-1 cut names a row that the table does not have")
-    if len({(each.attribute, each.levels, each.row) for each in claim.charges}) < len(claim.charges):
-        problems.append("a charge is stated twice")
-    if any(each.row >= types.height for each in claim.charges):
-        problems.append("a charge names a row that the table does not have")
-    if any(each.charge < 0 or each.charge >= LIMIT for each in claim.charges):
-        problems.append("a charge is negative or too large")
-    if any(each.attribute not in expected.asked.limits for each in claim.charges):
-        problems.append("a charge is about an attribute of which nothing is asked")
-    vectors, columns = expected.vectors, expected.rules.columns
-    if claim.charges and not {each.levels for each in claim.charges} <= set(vectors):
-        problems.append("a charge names a level vector that is not allowed")
-    costs = [sum((rule.costs[level] for rule, level in zip(columns, v, strict=True)), Fraction(0)) for v in vectors]
-    if min(costs, default=Fraction(0)) < 0:
-        raise InputError("weights and level costs must not be negative")
-    unit = _unit(costs)
-    if claim.unit != unit:
-        problems.append("the certificate counts in another unit")
-    if problems:
-        return expected.report(claim, None, problems)
-    unit_costs = [int(cost / unit) for cost in costs]
-    if _largest(claim, max(unit_costs, default=0), rows) >= LIMIT:
-        return expected.report(claim, None, ["the multipliers are too large or too fine to be checked"])
-    top = tuple(rule.height for rule in columns)
-    asked = expected.asked
-    allowed = LevelVectors(
-        np.array(vectors, dtype=np.int64),
-        unit_costs,
-        [asked.exempt if vector == top else asked.strict for vector in vectors],
+def distinct(keys: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """Distinct rows of some columns as c0, c1, ... with their number of copies, sorted, missing values last."""
+    frame = pl.DataFrame([keys[name].alias(f"c{j}") for j, name in enumerate(names)])
+    return frame.group_by(frame.columns).agg(pl.len().alias("rows")).sort(frame.columns, nulls_last=True)
+
+
+def held_values(keys: pl.DataFrame, names: Sequence[str], attribute: str) -> Held:
+    """The values of an attribute that the distinct rows of some columns hold, and how often."""
+    pairs, on = distinct(keys, [*names, attribute]), [f"c{j}" for j in range(len(names))]
+    row = pairs.join(distinct(keys, names).with_row_index("row"), on, "left", nulls_equal=True, maintain_order="left")
+    column = pairs[f"c{len(names)}"].to_list()
+    number = {value: position for position, value in enumerate(dict.fromkeys(column))}
+    return Held(
+        row["row"].to_numpy().astype(np.int64),
+        np.array([number[value] for value in column], dtype=np.int64),
+        pairs["rows"].to_numpy().astype(np.int64),
+        list(number),
     )
-    released = [Released.of(rule, types[f"c{j}"]) for j, rule in enumerate(columns)]
-    if claim.by_value:
-        held, values = expected.by_value(types, claim.charges)
-    else:
-        supplies = {supply.attribute for supply in asked.strict.supplies}
-        held, values = {name: held_values(expected.table, types, name) for name in supplies}, None
-    multipliers = np.array(claim.multipliers, dtype=np.int64)
-    total = dual_value(released, rows, held, multipliers, allowed, claim.denominator, claim.counts, claim.cuts, values)
-    # the loss of every table is an integral number of units
-    bound = max(math.ceil(Fraction(total, claim.denominator)), 0) * unit
-    exists = (
-        asked.possible
-        and bound <= expected.table.n * max(costs, default=0)  # no table loses more
-        and every_row_has_a_place(released, rows, held, allowed)
-    )
-    if bound < claim.bound:
-        problems.append(f"the certificate claims {claim.bound}; its multipliers prove {bound}")
-    return expected.report(claim, bound, problems, exists)
+
+
+def table_hash(keys: pl.DataFrame, names: Sequence[str]) -> str:
+    """Hash of the quasi-identifiers and the columns whose values may be asked about, whatever the order of the rows."""
+    rows = distinct(keys, names).iter_rows()
+    return _hash(itertools.chain([list(names)], ([rows, *values] for *values, rows in rows)))
+
+
+def hierarchy_hash(rule: ColumnRule) -> str | None:
+    """Hash of a hierarchy without its top; None where cells are kept or suppressed."""
+    if rule.paths is None:
+        return None
+    paths = (list(path[:-1]) for path in rule.paths.values())
+    return _hash(sorted(paths, key=lambda path: (path[0] is None, path[0] or "")))
+
+
+def _hash(lines: Iterable[Sequence[object]]) -> str:
+    digest = hashlib.sha256()
+    for line in lines:
+        digest.update(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+    return digest.hexdigest()
 
 
 def _largest(claim: Claim, cost: int, rows: Ints) -> int:
     """No number within a subproblem is larger. cost: the largest of one row, in units. rows: copies of each."""
     most_expensive = cost * claim.denominator + max(map(abs, claim.multipliers), default=0)
-    total = most_expensive * int(rows.sum()) + sum(count.multiplier for count in claim.counts)
-    total += sum(cut.multiplier * cut.limit(rows) for cut in claim.cuts)
-    return max([total, *(cut.denominator for cut in claim.cuts), *(cut.total(rows) for cut in claim.cuts)])
+    total = most_expensive * int(rows.sum()) + sum(cut.multiplier for cut in claim.packing_cuts)
+    total += sum(cut.multiplier * cut.limit(rows) for cut in claim.rank_one_cuts)
+    others = (max(cut.denominator, cut.total(rows)) for cut in claim.rank_one_cuts)
+    return max(total, *others, 0)
 
 
 def _unit(costs: Sequence[Fraction]) -> Fraction:

@@ -19,7 +19,7 @@ from kanon_milp.verify.definitions import Rule, SizeRule, rules_of
 from kanon_milp.verify.foreign import read_foreign, rewritten, suppressed_cells
 from kanon_milp.verify.ground import Ground, ground
 from kanon_milp.verify.groups import Grouping, Sensitive
-from kanon_milp.verify.minimality import Property, not_minimal
+from kanon_milp.verify.minimality import not_minimal
 from kanon_milp.verify.numbers import exact, in_words
 from kanon_milp.verify.report import Report
 from kanon_milp.verify.tables import (
@@ -201,7 +201,7 @@ def _examine(asked: Asked, anonymized: Any, partition: Sequence[int] | None, rea
         violations += foreign.violations
         cost = None if foreign.violations else check_cells(table, rules, foreign.recoded)[0]
     elif same_rows:
-        released = rules.as_told_apart(table, released)
+        released = rules.unambiguous(table, released)
         cost, illegal, readings = check_cells(table, rules, released)
         violations += illegal
     legal = not violations and not reading.alone
@@ -253,12 +253,21 @@ def _examine(asked: Asked, anonymized: Any, partition: Sequence[int] | None, rea
         and groups.matching is None
         and original.n == table.n
     ):
-        kept = Property(asked.rules, exempt, asked.min_groups, asked.max_groups)
         try:
             not_minimal_text = (
                 "it does not have what is asked for"
                 if unmet or sides
-                else not_minimal(rules, table.keys, released, readings, groups, kept)
+                else not_minimal(
+                    rules,
+                    table.keys,
+                    released,
+                    readings,
+                    groups,
+                    asked.rules,
+                    exempt=exempt,
+                    min_groups=asked.min_groups,
+                    max_groups=asked.max_groups,
+                )
             )
             minimal = not_minimal_text is None
         except UndecidedError:  # of a table that is less general nothing is known

@@ -18,93 +18,19 @@ from typing import Any, Protocol
 import numpy as np
 
 from kanon_milp.errors import InputError, term, unreadable
-from kanon_milp.verify.definitions import EXACT, by_name, stated_number
-from kanon_milp.verify.dual import Charge, Count
-from kanon_milp.verify.rank_one import RankOne
+from kanon_milp.verify.definitions import EXACT, by_name, claimed_number
+from kanon_milp.verify.dual import Charge, PackingCut
+from kanon_milp.verify.ground import built_in
+from kanon_milp.verify.rank_one import RankOneCut
 from kanon_milp.verify.tables import SUPPRESSED_ROWS, SuppressedRows
-
-Stated = dict[str, Any]  # name, and parameters in plain data; numbers that need not be integer as exact text
-
-
-def read_requirement(data: Mapping[str, Any]) -> Stated:
-    """Check what is stated, and nothing beside it; raises InputError."""
-    name = data.get("name")
-    known = by_name().get(name) if isinstance(name, str) else None
-    if known is None:
-        raise InputError("the certificate states a requirement that is not known here")
-    readers = known.parameters
-    try:
-        if not data.keys() <= {"name", *readers}:
-            raise ValueError
-        return {"name": name} | {
-            key: read(data[key]) for key, read in readers.items() if key in data or key not in known.optional
-        }
-    except (KeyError, ValueError, ZeroDivisionError):
-        raise InputError(f"the parameters of {name} cannot be read") from None
-
-
-def once(described: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters that give a number twice, as `t` and exactly as `t_exact`, with the exact number as `t` alone.
-
-    Raises InputError where the two are not the same.
-    """
-    found = dict(described)
-    for key in [key for key in found if key.endswith("_exact")]:
-        text, short = found.pop(key), key.removesuffix("_exact")
-        try:
-            number = stated_number(text)
-            shown = int(number) if number.denominator == 1 else float(number)
-        except (ValueError, ArithmeticError):
-            raise InputError(f"{key} of {found.get('name')} is not an exact number") from None
-        given = found.get(short)
-        if type(given) not in (int, float) or given != shown:
-            raise InputError(f"{short} and {key} of {found.get('name')} are not the same number")
-        found[short] = text
-    return found
-
-
-def stated(requirements: Iterable[Any]) -> list[Stated]:
-    """The requirements of a problem as a certificate states them, those of a user's own left out.
-
-    A subclass is a user's own whatever its name says, and so is t-closeness in a distance of the user's own.
-    """
-    return [
-        read_requirement(once({"name": each.name, **each.describe()}))
-        for each in requirements
-        if _own(each) and _own(getattr(each, "distance", "equal"))
-    ]
-
-
-def spelled(requirement: Stated) -> str:
-    """A requirement in words, from the very numbers that are proven with."""
-    parameters = ", ".join(f"{key} = {value}" for key, value in requirement.items() if key != "name")
-    return f"{term(requirement['name'])} ({parameters})"
-
-
-def _own(thing: object) -> bool:
-    """Whether it comes with this package."""
-    return isinstance(thing, str) or type(thing).__module__.partition(".")[0] == __name__.partition(".")[0]
-
 
 FORMAT = "kanon-milp dual certificate"
 VERSIONS = (2, 3, 4, 5)
 RANK_ONE = 3  # the version from which on there are rank-1 cuts
 ONCE = 4  # the version from which on a number stands once, as exact text
 BY_VALUE = 5  # the version of certificates with multipliers of rows told apart by their sensitive values
-ENTRIES = {
-    "format",
-    "version",
-    "problem",
-    "rows",
-    "table_sha256",
-    "unit",
-    "bound",
-    "denominator",
-    "multipliers",
-    "counting_rows",
-    "rank_one_rows",
-    "charges",
-}
+ENTRIES = {"format", "version", "problem", "rows", "table_sha256", "unit", "bound", "denominator", "multipliers"}
+ENTRIES |= {"counting_rows", "rank_one_rows", "charges"}
 NEW = {RANK_ONE: "rank_one_rows", BY_VALUE: "charges"}  # version → what it brought
 WHAT = {  # part of the problem → what else to name
     "quasi_identifiers": "the quasi-identifiers",
@@ -114,7 +40,9 @@ WHAT = {  # part of the problem → what else to name
     "columns": "the hierarchies, weights or level costs",
     "patterns": "the pattern mask",
 }
-SEVERAL = ("quasi_identifiers", "sensitive", "requirements", "columns")  # whose words are in the plural
+PLURAL = ("quasi_identifiers", "sensitive", "requirements", "columns")  # whose words are in the plural
+
+ClaimedRequirement = dict[str, Any]  # name, and parameters as plain data; what need not be integer as exact text
 
 
 class HasDict(Protocol):
@@ -136,8 +64,8 @@ class Claim:
     denominator: int
     multipliers: list[int]
     bound: Fraction
-    counts: list[Count]
-    cuts: list[RankOne]
+    packing_cuts: list[PackingCut]
+    rank_one_cuts: list[RankOneCut]
     charges: list[Charge]
 
     @classmethod
@@ -167,8 +95,8 @@ class Claim:
                 data["denominator"],
                 data["multipliers"],
                 bound,
-                [_counting_row(each) for each in _listed(data["counting_rows"])],
-                [_rank_one_row(each) for each in _listed(data["rank_one_rows"])] if data["version"] >= RANK_ONE else [],
+                [_packing_cut(each) for each in _listed(data["counting_rows"])],
+                [_rank_one_cut(each) for each in _listed(data["rank_one_rows"])] if data["version"] >= RANK_ONE else [],
                 [_charge(each) for each in _listed(data["charges"])] if data["version"] >= BY_VALUE else [],
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
@@ -191,18 +119,21 @@ class Claim:
 
     def names(self, key: str) -> list[str]:
         """Column names that the certificate gives."""
-        names = self.problem.get(key)
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise InputError(f"the certificate does not name {WHAT[key]}")
-        return names
+        return [str(name) for name in self._list(key, str)]
 
     @property
-    def requirements(self) -> list[Stated]:
+    def requirements(self) -> list[ClaimedRequirement]:
         """Requirements that the certificate gives; those of older versions with each number once."""
-        found = self.problem.get("requirements")
-        if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-            raise InputError(f"the certificate does not name {WHAT['requirements']}")
-        return [read_requirement(each if self.version >= ONCE else once(each)) for each in found]
+        return [
+            read_requirement(each if self.version >= ONCE else number_once(each))
+            for each in self._list("requirements", dict)
+        ]
+
+    def _list(self, key: str, kind: type) -> list[Any]:
+        found = self.problem.get(key)
+        if not isinstance(found, list) or not all(isinstance(each, kind) for each in found):
+            raise InputError(f"the certificate does not name {WHAT[key]}")
+        return found
 
     @property
     def reading(self) -> SuppressedRows:
@@ -210,49 +141,99 @@ class Claim:
         reading = self.problem.get("suppressed_rows")
         for known in SUPPRESSED_ROWS:
             if reading == known:
-                return "exempt" if known == "exempt" else "strict"
+                return known
         raise InputError(f"the certificate does not name {WHAT['suppressed_rows']}")
 
 
+def claimed(requirements: Iterable[Any]) -> list[ClaimedRequirement]:
+    """The requirements of a problem as a certificate claims them, those of a user's own left out.
+
+    A subclass is a user's own whatever its name says, and so is t-closeness in a distance of the user's own.
+    """
+    return [
+        read_requirement(number_once({"name": each.name, **each.describe()}))
+        for each in requirements
+        if built_in(each) and (isinstance(distance := getattr(each, "distance", ""), str) or built_in(distance))
+    ]
+
+
+def in_words(requirement: ClaimedRequirement) -> str:
+    """A requirement in words, from the very numbers that are proven with."""
+    parameters = ", ".join(f"{key} = {value}" for key, value in requirement.items() if key != "name")
+    return f"{term(requirement['name'])} ({parameters})"
+
+
+def read_requirement(data: Mapping[str, Any]) -> ClaimedRequirement:
+    """Check a requirement, and that there is nothing beside it; raises InputError."""
+    name = data.get("name")
+    known = by_name().get(name) if isinstance(name, str) else None
+    if known is None:
+        raise InputError("the certificate states a requirement that is not known here")
+    readers = known.parameters
+    try:
+        _only(data, "name", *readers)
+        return {"name": name} | {
+            key: read(data[key]) for key, read in readers.items() if key in data or key not in known.optional
+        }
+    except (KeyError, ValueError, ZeroDivisionError):
+        raise InputError(f"the parameters of {name} cannot be read") from None
+
+
+def number_once(described: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters that give a number twice, as `t` and exactly as `t_exact`, with the exact number as `t` alone.
+
+    Raises InputError where the two are not the same.
+    """
+    found = dict(described)
+    for key in [key for key in found if key.endswith("_exact")]:
+        text, short = found.pop(key), key.removesuffix("_exact")
+        try:
+            number = claimed_number(text)
+            shown = int(number) if number.denominator == 1 else float(number)
+        except (ValueError, ArithmeticError):
+            raise InputError(f"{key} of {found.get('name')} is not an exact number") from None
+        given = found.get(short)
+        if type(given) not in (int, float) or given != shown:
+            raise InputError(f"{short} and {key} of {found.get('name')} are not the same number")
+        found[short] = text
+    return found
+
+
+# ------------------------------------------------------------ readers; ValueError for what is not as it should be
+
+
 def _no_entry_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object; raises ValueError where a reader could see another entry than the checker does."""
+    """A JSON object in which no reader can see another entry than the checker does."""
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError
     return found
 
 
-def _counting_row(data: Mapping[str, Any]) -> Count:
-    """Raises ValueError for anything but ascending numbers of rows and an integer multiplier."""
+def _packing_cut(data: Mapping[str, Any]) -> PackingCut:
     _only(data, "rows", "multiplier")
-    return Count(np.array(_ascending(data["rows"]), dtype=np.int64), _integer(data["multiplier"]))
+    return PackingCut(np.array(_ascending(data["rows"]), dtype=np.int64), _integer(data["multiplier"]))
 
 
-def _rank_one_row(data: Mapping[str, Any]) -> RankOne:
-    """Raises ValueError for anything but ascending numbers of rows, an integer weight for each, and two integers."""
+def _rank_one_cut(data: Mapping[str, Any]) -> RankOneCut:
     _only(data, "rows", "weights", "denominator", "multiplier")
-    rows, weights = _ascending(data["rows"]), data["weights"]
-    if not isinstance(weights, list | tuple) or len(weights) != len(rows):
+    rows, weights = _ascending(data["rows"]), [_integer(p) for p in _listed(data["weights"])]
+    if len(weights) != len(rows):
         raise ValueError
-    return RankOne(
-        np.array(rows, dtype=np.int64),
-        np.array([_integer(p) for p in weights], dtype=np.int64),
-        _integer(data["denominator"]),
-        _integer(data["multiplier"]),
-    )
+    at, p = (np.array(each, dtype=np.int64) for each in (rows, weights))
+    return RankOneCut(at, p, _integer(data["denominator"]), _integer(data["multiplier"]))
 
 
 def _charge(data: Mapping[str, Any]) -> Charge:
-    """Raises ValueError for anything but a column, a level vector, the number of a row and an integer."""
     _only(data, "sensitive", "levels", "row", "charge")
-    levels, row = data["levels"], _integer(data["row"])
-    if not isinstance(data["sensitive"], str) or not isinstance(levels, list | tuple) or row < 0:
+    levels, row = tuple(_integer(level) for level in _listed(data["levels"])), _integer(data["row"])
+    if not isinstance(data["sensitive"], str) or row < 0:
         raise ValueError
-    return Charge(data["sensitive"], tuple(_integer(level) for level in levels), row, _integer(data["charge"]))
+    return Charge(data["sensitive"], levels, row, _integer(data["charge"]))
 
 
 def _only(data: Mapping[str, Any], *entries: str) -> None:
-    """Raises ValueError where an entry is not one of these, and could mean something that is not looked at."""
+    """No entry is there that could mean something and is not looked at."""
     if not data.keys() <= set(entries):
         raise ValueError
 
@@ -264,11 +245,10 @@ def _listed(entries: object) -> list[Any]:
 
 
 def _ascending(rows: object) -> list[int]:
-    if not isinstance(rows, list | tuple) or not rows or any(type(x) is not int for x in rows) or rows[0] < 0:
+    numbers = [_integer(row) for row in _listed(rows)]
+    if not numbers or numbers[0] < 0 or any(a >= b for a, b in itertools.pairwise(numbers)):
         raise ValueError
-    if any(a >= b for a, b in itertools.pairwise(rows)):
-        raise ValueError
-    return list(rows)
+    return numbers
 
 
 def _integer(number: object) -> int:

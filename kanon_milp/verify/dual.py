@@ -52,11 +52,12 @@ import numpy as np
 import polars as pl
 
 from kanon_milp.errors import InputError
+from kanon_milp.problem.records import Label
 from kanon_milp.system.arrays import Flags, Ints
-from kanon_milp.verify.cells import ColumnRule, Value
-from kanon_milp.verify.definitions import Least, Supply
-from kanon_milp.verify.group_costs import LIMIT, Asked, least_costs
-from kanon_milp.verify.rank_one import Penalties, RankOne
+from kanon_milp.verify.cells import ColumnRule
+from kanon_milp.verify.definitions import Need, Supply
+from kanon_milp.verify.group_costs import LIMIT, CodedLimits, least_costs
+from kanon_milp.verify.rank_one import Penalties, RankOneCut
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,28 +72,28 @@ class Charge:
 
 
 @dataclass(frozen=True, eq=False)
-class Values:
+class ChargedLimits:
     """Limits on the sensitive values of every group by attribute, of rows with one value each, and what is charged."""
 
-    asked: Mapping[str, Asked]
+    asked: Mapping[str, CodedLimits]
     charges: Sequence[Charge]
 
-    def in_order(self, order: Ints) -> Values:
+    def in_order(self, order: Ints) -> ChargedLimits:
         """The same with the rows in another order."""
         place = np.argsort(order)
-        return Values(
+        return ChargedLimits(
             {name: replace(each, value=each.value[order]) for name, each in self.asked.items()},
             [replace(each, row=int(place[each.row])) for each in self.charges],
         )
 
-    def that_fit(self, largest: int) -> Values:
+    def that_fit(self, largest: int) -> ChargedLimits:
         """Without charges where the costs of groups, up to `largest`, would leave the range of integers with them."""
         highest = max((each.charge for each in self.charges), default=0)
         # what a row is charged is at most θ·scale/2, and what is charged at the start at most 3/2 of that for each row
         most = max(
             (each.scale * (largest + 4 * highest * int(each.shares.sum())) for each in self.asked.values()), default=0
         )
-        return self if most < LIMIT else Values(self.asked, ())
+        return self if most < LIMIT else ChargedLimits(self.asked, ())
 
     def of_groups(self, levels: Sequence[int], members: Ints, begins: Ints) -> dict[str, Ints]:
         """Per attribute θ of each group of a level vector. members, begins: the rows of the groups, and where each
@@ -118,7 +119,7 @@ class LevelVectors:
 
     levels: Ints
     costs: Sequence[int]
-    least: Sequence[Least]
+    least: Sequence[Need]
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,11 +132,11 @@ class Held:
     row: Ints
     value: Ints
     count: Ints
-    values: Sequence[Value] = field(repr=False)
+    values: Sequence[Label] = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)
-class Count:
+class PackingCut:
     """A packing cut. rows: int64, numbers of distinct rows, none twice; multiplier: μ_S times the denominator."""
 
     rows: Ints
@@ -155,9 +156,9 @@ class Released:
 
         A label may stand at two levels if it names the same values at both.
         """
-        position: dict[Value, int] = {}
+        position: dict[Label, int] = {}
         of_row = np.array([position.setdefault(value, len(position)) for value in column], dtype=np.int64)
-        number: dict[Value, int] = {}
+        number: dict[Label, int] = {}
         paths = [[number.setdefault(label, len(number)) for label in rule.path(value)] for value in position]
         of_value = np.array(paths, dtype=np.int64).T
         named: dict[int, bytes] = {}
@@ -187,9 +188,9 @@ def dual_value(
     multipliers: Ints,
     vectors: LevelVectors,
     denominator: int,
-    counts: Sequence[Count] = (),
-    cuts: Sequence[RankOne] = (),
-    values: Values | None = None,
+    counts: Sequence[PackingCut] = (),
+    cuts: Sequence[RankOneCut] = (),
+    values: ChargedLimits | None = None,
 ) -> int:
     """L(λ, μ, ν), times the denominator, or something smaller where the search for a φ_g is given up.
 
@@ -252,7 +253,7 @@ def every_row_has_a_place(
     return False
 
 
-def _least_size(count: Count, columns: Sequence[Released], vectors: LevelVectors) -> int:
+def _least_size(count: PackingCut, columns: Sequence[Released], vectors: LevelVectors) -> int:
     """κ_S. At the top of all columns all rows are one group, which lies in no set but that of all rows."""
     top = (vectors.levels == [column.top for column in columns]).all(axis=1).tolist()
     everything = len(count.rows) == columns[0].of_row.shape[1]
@@ -279,7 +280,7 @@ class _Groups:
         """Distinct rows of each group."""
         return np.diff(self.begins, append=len(self.members))
 
-    def surcharge(self, counts: Sequence[Count]) -> Ints:
+    def surcharge(self, counts: Sequence[PackingCut]) -> Ints:
         """σ of each group: the multipliers of the sets that all its rows are in."""
         found = np.zeros(len(self.begins), dtype=np.int64)
         group_of_row = np.empty(len(self.members), dtype=np.int64)

@@ -24,9 +24,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, kind_of
-from kanon_milp.verify.cells import ColumnRule, Rules, Value
+from kanon_milp.problem.records import Label
+from kanon_milp.system.arrays import Flags
+from kanon_milp.verify.cells import ColumnRule, Rules
 from kanon_milp.verify.numbers import numberings, numbers_in, ranged
-from kanon_milp.verify.tables import KeyedTable, Rows, classes, list_rows, text_columns
+from kanon_milp.verify.tables import Original, classes, list_rows, text_columns
 
 End = Fraction | str  # a number, or a date as text of ISO 8601: a day, or what begins one, such as a month or a year
 Meaning = Callable[[], Collection[str]]
@@ -59,14 +61,14 @@ class Stands:
     """What a cell stands for. values: of the column, in its order. kept: it is the one original value of its rows,
     written otherwise; where several are written alike, such as 1 and 1.0, the cell tells less than they did."""
 
-    values: tuple[Value, ...]
+    values: tuple[Label, ...]
     kept: bool
 
 
 class Domain:
     """The distinct original values of a column, and what cells say of them. None, a missing value, lies in no cell."""
 
-    def __init__(self, values: Collection[Value]) -> None:
+    def __init__(self, values: Collection[Label]) -> None:
         self._values = [value for value in values if value is not None]
         self._stripped: dict[str, list[str]] = {}
         for value in self._values:
@@ -80,7 +82,7 @@ class Domain:
         self._calendars = [dates for at, dates in enumerate(read) if len(dates) == most and dates not in read[:at]]
         self._orders = ORDERS if read[0] == read[1] else [order for order in ORDERS if len(read[order]) == most]
 
-    def stands_for(self, cell: Value, originals: Collection[Value]) -> Stands | None:
+    def stands_for(self, cell: Label, originals: Collection[Label]) -> Stands | None:
         """What a cell stands for, of whose rows these are the original values; None where it is no cell of them."""
         if cell is None or None in originals:
             return None
@@ -91,11 +93,11 @@ class Domain:
                 return Stands(tuple(value for value in self._values if value in found), kept)
         return None
 
-    def is_value(self, cell: Value) -> bool:
+    def is_value(self, cell: Label) -> bool:
         """Whether a cell is one of the values, however it is written."""
         return cell is not None and any(own and meaning() for own, meaning in self._readings(cell.strip()))
 
-    def outside(self, cell: Value, originals: Collection[Value]) -> set[Value]:
+    def outside(self, cell: Label, originals: Collection[Label]) -> set[Label]:
         """The original values that do not lie in a cell, by the reading in which most of them do."""
         rest = set(originals)
         for _, meaning in () if cell is None else self._readings(cell.strip()):
@@ -204,13 +206,13 @@ def _beginning(dates: Sequence[tuple[str, str]], beginnings: tuple[str, ...]) ->
     return [value for date, value in dates if date.startswith(beginnings)]
 
 
-def covering_level(path_of: Callable[[Value], Sequence[Value]], values: Sequence[Value]) -> int:
+def covering_level(path_of: Callable[[Label], Sequence[Label]], values: Sequence[Label]) -> int:
     """The least level above 0 at which all of these values have one label. path_of: labels of a value by level."""
     first, *others = (path_of(value) for value in values)
     return next(level for level in range(1, len(first)) if all(path[level] == first[level] for path in others))
 
 
-def kind_of_cell(cell: Value) -> str:
+def kind_of_cell(cell: Label) -> str:
     """What a cell looks like, without a word of it: "an interval", "a set", ..., or "" for a text that is none of
     these."""
     text = "" if cell is None else cell.strip()
@@ -347,7 +349,7 @@ class ForeignTable:
     violations: tuple[str, ...]
 
 
-def read_foreign(table: KeyedTable, rules: Rules, released: pl.DataFrame) -> ForeignTable:
+def read_foreign(table: Original, rules: Rules, released: pl.DataFrame) -> ForeignTable:
     """Read the quasi-identifiers of another tool's table, row by row as in the original.
 
     Raises InputError for a mask, which speaks of levels that such cells do not have.
@@ -355,24 +357,23 @@ def read_foreign(table: KeyedTable, rules: Rules, released: pl.DataFrame) -> For
     if rules.allowed is not None:
         raise InputError("a pattern mask speaks of levels, and the cells of another tool have none; leave the mask out")
     suppressed = suppressed_cells(table.keys, released, table.symbol)
-    released = rules.as_told_apart(table, with_symbol(released, suppressed, table.symbol))
+    released = rules.unambiguous(table, with_symbol(released, suppressed, table.symbol))
     violations: list[str] = []
     recoded: dict[str, pl.Series] = {}
     generalized, penalty = 0, Fraction(0)
     for rule in rules.columns:
-        column = _Column.of(rule, table.keys[rule.name].alias(""), released[rule.name].alias(""))
-        recoded[rule.name] = column.recoded
-        generalized += column.generalized
-        penalty += column.penalty
-        if column.wrong.any():
-            rows = np.flatnonzero(column.wrong.to_numpy())
-            violations.append(_blamed(rule.name, table.keys[rule.name].alias(""), released[rule.name].alias(""), rows))
+        before, after = table.keys[rule.name].alias(""), released[rule.name].alias("")
+        recoded[rule.name], wrong, cells, lost = _read_column(rule, before, after)
+        generalized += cells
+        penalty += lost
+        if wrong.size:
+            violations.append(_explained(rule.name, before, after, wrong))
     cells = released.height * released.width
     known = None if violations or not cells else penalty / cells
     return ForeignTable(suppressed, pl.DataFrame(recoded), generalized, known, tuple(violations))
 
 
-def _blamed(name: str, original: pl.Series, released: pl.Series, rows: NDArray[np.intp]) -> str:
+def _explained(name: str, original: pl.Series, released: pl.Series, rows: NDArray[np.intp]) -> str:
     """What is wrong with the cells of these rows, of what kind the first one is, and what to do."""
     cell = released[int(rows[0])]
     kind = kind_of_cell(cell)
@@ -390,7 +391,7 @@ def _blamed(name: str, original: pl.Series, released: pl.Series, rows: NDArray[n
     return f"{where}; {what}; {way_out}"
 
 
-def rewritten(table: Rows, released: nw.DataFrame[Any]) -> list[str]:
+def rewritten(table: Original, released: nw.DataFrame[Any]) -> list[str]:
     """The columns beside the quasi-identifiers in which each cell that differs from the original is the same number or
     date, written otherwise."""
     names = [name for name in table.frame.columns if name in released.columns]
@@ -429,89 +430,63 @@ def with_symbol(released: pl.DataFrame, suppressed: pl.DataFrame, symbol: str) -
     return pl.DataFrame(columns)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class _Column:
-    """One column, read. wrong: bool (n,), whether the original value does not lie in the cell. penalty: Σ of NCP."""
+def _read_column(
+    rule: ColumnRule, original: pl.Series, released: pl.Series
+) -> tuple[pl.Series, NDArray[np.intp], int, Fraction]:
+    """The cells of a column as labels of the recoding, the rows in which the original value does not lie in the cell,
+    how many cells are neither the value nor suppressed, and Σ of NCP.
 
-    recoded: pl.Series
-    wrong: pl.Series
-    generalized: int
-    penalty: Fraction
+    A cell is read in one way in all its rows: as a label of the recoding, or as a cell of another tool.
+    """
+    pair_of_row, pairs = classes(pl.DataFrame({"original": original, "released": released}))
+    rows, before = np.bincount(pair_of_row, minlength=pairs.height), pairs["original"].to_list()
+    values = list(dict.fromkeys(before))
+    stands = rule.stands(pairs["original"], pairs["released"]).to_numpy()
+    as_label: Flags = np.any(stands, axis=1)
+    domain, penalty_of = Domain([] if as_label.all() else values), _penalty(values)
+    cell_of_pair, cells = classes(pairs[["released"]])
+    labels, wrong = before.copy(), np.zeros(len(before), dtype=bool)
+    generalized, penalty = 0, Fraction(0)
+    by_cell = np.split(np.argsort(cell_of_pair, kind="stable"), np.cumsum(np.bincount(cell_of_pair))[:-1])
+    for c in np.unique(cell_of_pair[~as_label]).tolist():
+        cell, at = cells["released"][c], by_cell[c]
+        originals = {before[i] for i in at}
+        found = domain.stands_for(cell, originals)
+        if found is None:
+            no_label = {before[i] for i in at if not as_label[i]}
+            outside = min(no_label, domain.outside(cell, originals), key=len)
+            wrong[at] = [before[i] in outside for i in at]
+            continue
+        as_label[at] = False
+        if not found.kept:
+            level = covering_level(rule.path, found.values)
+            for i in at:
+                labels[i] = rule.path(before[i])[level]
+            generalized += int(rows[at].sum())
+            penalty += int(rows[at].sum()) * penalty_of(found.values)
+    lowest = stands.argmax(axis=1)
+    rows_of_label: dict[tuple[int, Label], int] = defaultdict(int)
+    for i in np.flatnonzero(as_label & (lowest > 0)).tolist():
+        labels[i] = pairs["released"][i]
+        rows_of_label[int(lowest[i]), labels[i]] += int(rows[i])
+    for (level, label), number in rows_of_label.items():
+        generalized += number if label != rule.symbol else 0
+        penalty += number * penalty_of([each for each in values if rule.path(each)[level] == label])
+    recoded = pl.Series(labels, dtype=pl.String).gather(pair_of_row)
+    return recoded, np.flatnonzero(wrong[pair_of_row]), generalized, penalty
 
-    @classmethod
-    def of(cls, rule: ColumnRule, original: pl.Series, released: pl.Series) -> _Column:
-        pair_of_row, pairs = classes(pl.DataFrame({"original": original, "released": released}))
-        rows = np.bincount(pair_of_row, minlength=pairs.height).tolist()
-        originals: dict[Value, set[Value]] = defaultdict(set)
-        for before, after in pairs.iter_rows():
-            originals[after].add(before)
-        values = list(dict.fromkeys(original.to_list()))
-        meanings = _Meanings(rule, values)
-        labels: list[Value] = []
-        wrong: list[bool] = []
-        generalized, penalty = 0, Fraction(0)
-        for (before, after), count in zip(pairs.iter_rows(), rows, strict=True):
-            levels = rule.levels(before, after)
-            own = all(rule.levels(each, after) for each in originals[after])
-            stands = None if own else meanings.foreign(after, originals[after])
-            levels = levels if stands is None else ()
-            wrong.append(not own and stands is None and meanings.outside(before, after, originals[after]))
-            if levels:
-                labels.append(after)
-                generalized += count if 0 not in levels and after != rule.symbol else 0
-                penalty += count * meanings.penalty(meanings.under(before, levels[0]))
-            elif stands is None or stands.kept:
-                labels.append(before)
-            else:
-                labels.append(rule.path(before)[covering_level(rule.path, stands.values)])
-                generalized += count
-                penalty += count * meanings.penalty(stands.values)
-        at = pl.Series(pair_of_row)
-        return cls(pl.Series(labels, dtype=pl.String).gather(at), pl.Series(wrong).gather(at), generalized, penalty)
 
+def _penalty(values: Sequence[Label]) -> Callable[[Sequence[Label]], Fraction]:
+    """NCP of a cell that stands for some of these values: their share of the range, or of the number of values."""
+    numbers = ranged(values)
+    span = max(numbers.values()) - min(numbers.values()) if len(numbers) == len(values) else Fraction(0)
 
-class _Meanings:
-    """What labels and cells of a column stand for. values: the distinct original ones."""
-
-    def __init__(self, rule: ColumnRule, values: list[Value]) -> None:
-        self._rule, self._values, self._domain = rule, values, Domain(values)
-        self._foreign: dict[Value, Stands | None] = {}
-        self._outside: dict[Value, set[Value]] = {}
-        self._under: dict[tuple[int, Value], list[Value]] = {}
-        self._numbers = ranged(values)
-        numbers = list(self._numbers.values()) if len(self._numbers) == len(values) else [Fraction(0)]
-        self._span = max(numbers) - min(numbers)
-
-    def foreign(self, cell: Value, originals: set[Value]) -> Stands | None:
-        """What a cell of another tool stands for."""
-        if cell not in self._foreign:
-            self._foreign[cell] = self._domain.stands_for(cell, originals)
-        return self._foreign[cell]
-
-    def outside(self, value: Value, cell: Value, originals: set[Value]) -> bool:
-        """Whether an original value does not lie in a cell, which does not hold all of these.
-
-        A cell is read in one way in all its rows: as a label of the recoding, or as one of another tool.
-        """
-        if cell not in self._outside:
-            as_label = {each for each in originals if not self._rule.levels(each, cell)}
-            self._outside[cell] = min(as_label, self._domain.outside(cell, originals), key=len)
-        return value in self._outside[cell]
-
-    def under(self, value: Value, level: int) -> list[Value]:
-        """The values that have the same label at a level."""
-        if level == 0:
-            return [value]
-        label = self._rule.path(value)[level]
-        if (level, label) not in self._under:
-            self._under[level, label] = [each for each in self._values if self._rule.path(each)[level] == label]
-        return self._under[level, label]
-
-    def penalty(self, values: list[Value] | tuple[Value, ...]) -> Fraction:
-        """NCP of a cell that stands for these values: their share of the range, or of the number of values."""
-        if len(values) < 2:
+    def penalty(some: Sequence[Label]) -> Fraction:
+        if len(some) < 2:
             return Fraction(0)
-        if not self._span:
-            return Fraction(len(values), len(self._values))
-        numbers = [self._numbers[value] for value in values if value is not None]
-        return (max(numbers) - min(numbers)) / self._span
+        if not span:
+            return Fraction(len(some), len(values))
+        inside = [numbers[value] for value in some if value is not None]
+        return (max(inside) - min(inside)) / span
+
+    return penalty

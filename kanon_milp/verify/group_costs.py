@@ -26,8 +26,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from kanon_milp.problem.records import Label
 from kanon_milp.system.arrays import Flags, Ints
-from kanon_milp.verify.cells import Value
 from kanon_milp.verify.definitions import Limits
 
 LIMIT = 1 << 62  # integers stay below this
@@ -37,7 +37,7 @@ FINE, ROUGH = 1 << 30, 1 << 20  # denominators of limits
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class CodedLimits:
     """Limits on the values of one attribute.
 
     value: int64 (t,), number of the value that each row holds. upper, lower: int64 (2, values), numerators and
@@ -53,7 +53,7 @@ class Asked:
     closeness: Fraction | None
 
     @classmethod
-    def of(cls, limits: Limits, value: Ints, values: Sequence[Value], rows: Ints) -> Asked:
+    def of(cls, limits: Limits, value: Ints, values: Sequence[Label], rows: Ints) -> CodedLimits:
         """Limits as numbers of a size that products with numbers of rows stay below `LIMIT`; rounded outwards."""
         upper = [_rounded(min(limits.upper.get(each, Fraction(1)), Fraction(1)), True) for each in values]
         lower = [_rounded(max(limits.lower.get(each, Fraction(0)), Fraction(0)), False) for each in values]
@@ -140,7 +140,7 @@ def _joined(pieces: Sequence[_Pieces]) -> _Pieces:
 
 
 def least_costs(
-    asked: Mapping[str, Asked],
+    asked: Mapping[str, CodedLimits],
     rows: Ints,
     reduced: Ints,
     groups: tuple[Ints, Ints],
@@ -169,7 +169,7 @@ def least_costs(
     return found
 
 
-def _worthwhile(asked: Mapping[str, Asked], rows: Ints, reduced: Ints, groups: tuple[Ints, Ints]) -> _Members:
+def _worthwhile(asked: Mapping[str, CodedLimits], rows: Ints, reduced: Ints, groups: tuple[Ints, Ints]) -> _Members:
     """All rows but those that are too expensive for any group."""
     inside, begins = groups
     group = np.repeat(np.arange(len(begins)), np.diff(begins, append=len(inside)))
@@ -196,7 +196,9 @@ def _worthwhile(asked: Mapping[str, Asked], rows: Ints, reduced: Ints, groups: t
     return _Members(group, reduced[inside], rows[inside], np.cumsum(lengths) - lengths, lengths, value, before)
 
 
-def _bounds(asked: Mapping[str, Asked], members: _Members, intervals: _Intervals, charges: Mapping[str, Ints]) -> Ints:
+def _bounds(
+    asked: Mapping[str, CodedLimits], members: _Members, intervals: _Intervals, charges: Mapping[str, Ints]
+) -> Ints:
     """The largest bound over the attributes, per interval; 0 where there is no group."""
     found = np.empty(len(intervals.group), np.int64)
     ends = np.cumsum(members.lengths[intervals.group])
@@ -213,7 +215,7 @@ def _bounds(asked: Mapping[str, Asked], members: _Members, intervals: _Intervals
     return found
 
 
-def _of_attribute(asked: Asked, name: str, members: _Members, intervals: _Intervals, charges: Ints) -> Ints:
+def _of_attribute(asked: CodedLimits, name: str, members: _Members, intervals: _Intervals, charges: Ints) -> Ints:
     """The bound from one attribute."""
     charged = charges[intervals.group] > 0
     limited = bool((asked.lower[0] > 0).any())
@@ -241,7 +243,7 @@ def _pieces(name: str, members: _Members, intervals: _Intervals) -> _Pieces:
     return _Pieces(interval, members.value[name][at], members.before[name][at], members.copies[at], members.cost[at])
 
 
-def _within(asked: Asked, pieces: _Pieces, intervals: _Intervals, theta: Ints) -> Ints:
+def _within(asked: CodedLimits, pieces: _Pieces, intervals: _Intervals, theta: Ints) -> Ints:
     """With the limits of shares, and with what is charged."""
     scale, fixed = 1, np.zeros(len(theta), np.int64)
     if theta.any() and asked.closeness is not None:
@@ -253,7 +255,7 @@ def _within(asked: Asked, pieces: _Pieces, intervals: _Intervals, theta: Ints) -
     return _cheapest(asked, pieces, intervals, must, smallest.sum(axis=1), fixed) // scale
 
 
-def _charged(asked: Asked, pieces: _Pieces, intervals: _Intervals, theta: Ints, scale: int) -> _Pieces:
+def _charged(asked: CodedLimits, pieces: _Pieces, intervals: _Intervals, theta: Ints, scale: int) -> _Pieces:
     """Costs times the scale, and for the copies j of a value F(j) - F(j-1), F(X) the distance of n·X from
     [r·a, r·b], times the charge."""
     n, r = int(asked.shares.sum()), asked.shares[pieces.value]
@@ -282,7 +284,7 @@ def _charged(asked: Asked, pieces: _Pieces, intervals: _Intervals, theta: Ints, 
     )
 
 
-def _with_different(asked: Asked, pieces: _Pieces, intervals: _Intervals) -> Ints:
+def _with_different(asked: CodedLimits, pieces: _Pieces, intervals: _Intervals) -> Ints:
     """With upper limits of shares, and so many different values."""
     pieces = _joined(pieces.cut(np.ones(len(pieces.start), np.int64)))
     greatest = asked.upper[0] * intervals.most[:, None] // asked.upper[1]
@@ -301,7 +303,7 @@ def _running(amounts: Ints, interval: Ints) -> Ints:
 
 
 def _cheapest(
-    asked: Asked, pieces: _Pieces, intervals: _Intervals, must: Ints, needed: Ints, fixed: Ints | None
+    asked: CodedLimits, pieces: _Pieces, intervals: _Intervals, must: Ints, needed: Ints, fixed: Ints | None
 ) -> Ints:
     """The rows that must be there and the cheapest others: at most 0, which is also the answer where there are none.
 

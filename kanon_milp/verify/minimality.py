@@ -10,7 +10,7 @@ decided exactly; those that change the same groups in the same way are decided t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 
@@ -19,13 +19,11 @@ import polars as pl
 
 from kanon_milp.errors import UndecidedError, counted
 from kanon_milp.system.arrays import Flags, Ints
-from kanon_milp.verify.cells import Levels, Readings, Rules
+from kanon_milp.verify.cells import ColumnRule, Levels, Readings, Rules, sets_of_levels
 from kanon_milp.verify.counts import Counts
-from kanon_milp.verify.definitions import Rule, SizeRule, ValueRule
+from kanon_milp.verify.definitions import Rule, ValueRule
 from kanon_milp.verify.groups import Grouping
 from kanon_milp.verify.tables import classes, list_rows
-
-Inside = dict[int, int]  # code of a joint value → rows
 
 
 def number(*arrays: Ints) -> tuple[Ints, Ints, Ints]:
@@ -51,15 +49,13 @@ class Projection:
     of_group: the class of each group. size: rows of each class. suppressed: whether all its cells are the symbol.
     """
 
-    def __init__(self, codes: Ints, sizes: Ints, columns: Sequence[int], symbols: Ints) -> None:
-        """codes: int64 (groups, m), the labels of each group. symbols: int64 (m,), codes of the symbol."""
+    def __init__(self, codes: Ints, sizes: Ints, columns: Sequence[int]) -> None:
+        """codes: int64 (groups, m), the labels of each group; 0 is the symbol."""
         self.columns = tuple(columns)
         self._codes = codes
         self.of_group, first, _ = number(*(codes[:, j] for j in self.columns))
         self.size = np.bincount(self.of_group, weights=sizes).astype(np.int64)
-        self.suppressed = np.ones(len(first), dtype=bool)
-        for j in self.columns:
-            self.suppressed &= codes[first, j] == symbols[j]
+        self.suppressed = (codes[first][:, self.columns] == 0).all(axis=1)
         self._lookups: dict[int, tuple[Ints, Ints, Ints]] = {}
 
     def target(self, column: int, groups: Ints, labels: Ints) -> Ints:
@@ -122,26 +118,26 @@ class ValueTest:
         """Whether it holds after a row leaves its group for another one (-1: to stand alone)."""
         values = self.counts.coding.of_row[rows]
         keeps = np.ones(len(groups), dtype=bool)
-        for what, change, first, second, changes in (
-            ("alone", self._alone, values, values, targets < 0),
-            ("without", self._without, groups, values, (self.counts.size[groups] > 1) & ~self.free[groups]),
-            ("with", self._with, targets, values, targets >= 0),
+        for what, changed, concerned in (
+            ("alone", values, targets < 0),
+            ("without", groups, (self.counts.size[groups] > 1) & ~self.free[groups]),
+            ("with", targets, targets >= 0),
         ):
-            concerned = np.flatnonzero(changes & keeps)
-            keeps[concerned] = self._decide(what, change, first[concerned], second[concerned])
+            at = np.flatnonzero(concerned & keeps)
+            keeps[at] = self._decide(what, changed[at], values[at])
         return keeps
 
     def keeps_for_groups(self, groups: Ints, targets: Ints) -> Flags:
         """Whether it holds after a group joins another one (-1: it stays one, with the same rows)."""
         keeps = np.ones(len(groups), dtype=bool)
         joined = np.flatnonzero(targets >= 0)
-        keeps[joined] = self._decide("union", self._union, groups[joined], targets[joined])
+        keeps[joined] = self._decide("union", groups[joined], targets[joined])
         # with a label that is more specific it is free no more
         stays = np.flatnonzero((targets < 0) & self.free[groups])
-        keeps[stays] = self._decide("as it is", self._itself, groups[stays], groups[stays])
+        keeps[stays] = self._decide("as it is", groups[stays], groups[stays])
         return keeps
 
-    def _decide(self, what: str, change: Callable[[int, int], Inside], first: Ints, second: Ints) -> Flags:
+    def _decide(self, what: str, first: Ints, second: Ints) -> Flags:
         """Whether it holds in the groups that a change makes of these pairs; each pair is asked about once."""
         if not len(first):
             return np.ones(0, dtype=bool)
@@ -149,86 +145,49 @@ class ValueTest:
         keys = [(what, a, b) for a, b in zip(first[positions].tolist(), second[positions].tolist(), strict=True)]
         new = [key for key in keys if key not in self._known]
         if new:
-            changed = self.counts.of_groups([change(a, b) for _, a, b in new])
+            changed = self.counts.of_groups([self._changed(*key) for key in new])
             self._known.update(zip(new, self.rule.holds(changed).tolist(), strict=True))
         return np.array([self._known[key] for key in keys], dtype=bool)[of]
 
-    def _alone(self, value: int, _value: int) -> Inside:
-        return {value: 1}
-
-    def _without(self, group: int, value: int) -> Inside:
-        inside = self.counts.of_group(group)
-        inside[value] -= 1
-        if not inside[value]:
-            del inside[value]
-        return inside
-
-    def _with(self, group: int, value: int) -> Inside:
-        inside = self.counts.of_group(group)
-        inside[value] = inside.get(value, 0) + 1
-        return inside
-
-    def _itself(self, group: int, _group: int) -> Inside:
-        return self.counts.of_group(group)
-
-    def _union(self, left: int, right: int) -> Inside:
-        inside = self.counts.of_group(left)
-        for value, rows in self.counts.of_group(right).items():
+    def _changed(self, what: str, first: int, second: int) -> dict[int, int]:
+        """Code of a joint value → rows, in a group after a change: alone with a value, with or without a row of it, in
+        union with another group, or as it is."""
+        inside = {} if what == "alone" else self.counts.of_group(first)
+        change = {second: -1 if what == "without" else 1}
+        if what in ("union", "as it is"):
+            change = self.counts.of_group(second) if what == "union" else {}
+        for value, rows in change.items():
             inside[value] = inside.get(value, 0) + rows
-        return inside
-
-
-@dataclass(frozen=True)
-class Property:
-    """What a released table must keep: rules, and bounds on the number of groups.
-
-    exempt: fully suppressed rows need no k partners.
-    """
-
-    rules: tuple[Rule, ...]
-    exempt: bool
-    min_groups: int | None = None
-    max_groups: int | None = None
-
-
-@dataclass
-class Found:
-    """Replacements that keep the property: how many, and the first, in which column and rows (by index)."""
-
-    what: str
-    of: str = ""
-    count: int = 0
-    column: str = ""
-    rows: Ints | None = None
-
-    def add(self, count: int, column: str, rows: Ints) -> None:
-        """Take note of replacements in one column, the first of them in these rows."""
-        self.count += count
-        if self.rows is None or rows[0] < self.rows[0]:
-            self.column, self.rows = column, rows
-
-    def text(self) -> str:
-        """How many, and the first."""
-        assert self.rows is not None
-        which = f"{counted(self.count, self.what)}{self.of}"
-        return f'{which} could be more specific, the first in column "{self.column}", {list_rows(self.rows)}'
+        return {value: rows for value, rows in inside.items() if rows}
 
 
 def not_minimal(
-    rules: Rules, original: pl.DataFrame, released: pl.DataFrame, readings: Readings, groups: Grouping, kept: Property
+    rules: Rules,
+    original: pl.DataFrame,
+    released: pl.DataFrame,
+    readings: Readings,
+    groups: Grouping,
+    requirements: Sequence[Rule],
+    *,
+    exempt: bool,
+    min_groups: int | None = None,
+    max_groups: int | None = None,
 ) -> str | None:
     """Say which entries of a released table could be more specific; None if it is a minimal generalization.
 
-    original, released: the quasi-identifiers as text. groups: of equal released rows. The table must be legal and have
-    the property itself.
+    original, released: the quasi-identifiers as text. groups: of equal released rows. requirements, min_groups,
+    max_groups: what the table must keep, and has itself. exempt: fully suppressed rows need no k partners.
     """
-    search = _Search(rules, original, released, readings, groups, kept)
-    cells = Found("cell")
-    columns = Found("column", " of entire groups")
-    for j in range(len(rules.columns)):
-        search.cells(j, cells)
-        search.columns(j, columns)
-    return "; ".join(found.text() for found in (cells, columns) if found.count) or None
+    bounds = min_groups or 0, len(groups.of_row) if max_groups is None else max_groups
+    search = _Search(rules, original, released, readings, groups, requirements, exempt, bounds)
+    texts = []
+    for what, of, look in (("cell", "", search.cells), ("column", " of entire groups", search.columns)):
+        found = [(rule.name, *look(j)) for j, rule in enumerate(rules.columns)]
+        if number_of := sum(count for _, count, _ in found):
+            name, _, rows = min((each for each in found if each[1]), key=lambda each: int(each[2][0]))
+            which = f"{counted(number_of, what)}{of}"
+            texts.append(f'{which} could be more specific, the first in column "{name}", {list_rows(rows)}')
+    return "; ".join(texts) or None
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,18 +195,40 @@ class _Steps:
     """What the cells of one column could be instead, for each distinct pair of original value and released label.
 
     pair_of_row: int64 (n,). lowest: per pair the lowest level at which the label stands. at: int64 (height, pairs),
-    codes of the labels of the original value by level. starts: int64 (pairs + 1,); the more specific labels of a pair
-    are those from starts[i] to starts[i + 1] of label (codes) and readings (numbers into `levels`).
+    codes of the labels of the original value by level; reading_at: numbers into `levels`, at which each of them stands.
+    starts: int64 (pairs + 1,); the more specific labels of a pair are those from starts[i] to starts[i + 1] of label
+    (codes) and readings (numbers into `levels`).
     """
 
     pair_of_row: Ints
     lowest: Ints
     at: Ints
+    reading_at: Ints
+    levels: list[Levels]
     starts: Ints
     label: Ints
     readings: Ints
-    levels: tuple[Levels, ...]
-    reading_at: Ints
+    own: Ints  # per pair the code of the released label; that of the symbol is 0
+
+    @classmethod
+    def of(cls, rule: ColumnRule, original: pl.Series, released: pl.Series) -> _Steps:
+        pair_of_row, pairs = classes(pl.DataFrame({"original": original, "released": released}))
+        *labels, symbols = rule.labels(pairs["original"])
+        texts = pl.concat([symbols[:1], *(each.alias("") for each in (pairs["released"], *labels))])
+        own, *codes = np.split(classes(texts.to_frame("label"))[0][1:], len(labels) + 1)
+        at = np.array(codes)
+        path = np.vstack([at, np.zeros_like(own)])
+        number, levels = sets_of_levels(
+            pl.DataFrame({str(level): (path[level] == at).ravel() for level in range(len(path))})
+        )
+        reading_at = number.reshape(at.shape)
+        lowest = (path == own).argmax(axis=0)
+        # the labels at lower levels, each once
+        first = np.array([~(at[:level] == at[level]).any(axis=0) for level in range(len(at))])
+        below = first & (np.arange(len(at))[:, None] < lowest)
+        pair, level = np.nonzero(below.T)
+        starts = np.concatenate([[0], np.cumsum(below.sum(axis=0))])
+        return cls(pair_of_row, lowest, at, reading_at, levels, starts, at[level, pair], reading_at[level, pair], own)
 
 
 def _enough(k: int, counts: Counts) -> Flags:
@@ -263,41 +244,39 @@ class _Search:
         released: pl.DataFrame,
         readings: Readings,
         groups: Grouping,
-        kept: Property,
+        requirements: Sequence[Rule],
+        exempt: bool,
+        bounds: tuple[int, int],
     ) -> None:
-        self.rules, self.readings, self.groups, self.kept = rules, readings, groups, kept
+        """bounds: on the number of groups."""
+        self.rules, self.readings, self.groups = rules, readings, groups
+        self.fewest, self.most = bounds
         self.first = np.unique(groups.of_row, return_index=True)[1]
-        coded = [self._steps(j, original, released) for j in range(len(rules.columns))]
-        self.steps = [steps for steps, _, _ in coded]
-        codes = np.column_stack([labels[self.first] for _, labels, _ in coded])
-        symbols = np.array([symbol for _, _, symbol in coded])
-        everything = range(len(rules.columns))
-        self.classes = Projection(codes, groups.size, everything, symbols)
         names = [rule.name for rule in rules.columns]
+        self.steps = [_Steps.of(rule, original[rule.name], released[rule.name]) for rule in rules.columns]
+        codes = np.column_stack([steps.own[steps.pair_of_row[self.first]] for steps in self.steps])
+        self.classes = Projection(codes, groups.size, range(len(names)))
         self.sizes: list[SizeTest] = []
         self.values: list[ValueTest] = []
-        for rule in kept.rules:
-            if isinstance(rule, SizeRule) and rule.unit is not None:
-                if rule.columns is not None:
-                    raise UndecidedError("is not decided for units of some of the quasi-identifiers")
-                units = ValueRule("k_anonymity", (rule.unit,), rule.described, partial(_enough, rule.k))
-                free = groups.suppressed & kept.exempt
-                self.values.append(ValueTest.of(units, groups, free))
-            elif isinstance(rule, SizeRule):
-                subset = rule.columns
-                view = self.classes
-                if subset is not None:
-                    view = Projection(codes, groups.size, [j for j in everything if names[j] in subset], symbols)
-                self.sizes.append(SizeTest(view, rule.k, kept.exempt))
-            else:
+        for rule in requirements:
+            if isinstance(rule, ValueRule):
                 self.values.append(ValueTest.of(rule, groups, np.zeros(len(groups.size), dtype=bool)))
+            elif rule.unit is None:
+                some = None if rule.columns is None else [names.index(name) for name in rule.columns]
+                view = self.classes if some is None else Projection(codes, groups.size, some)
+                self.sizes.append(SizeTest(view, rule.k, exempt))
+            elif rule.columns is None:
+                units = ValueRule("k_anonymity", (rule.unit,), rule.described, partial(_enough, rule.k))
+                self.values.append(ValueTest.of(units, groups, groups.suppressed & exempt))
+            else:
+                raise UndecidedError("is not decided for units of some of the quasi-identifiers")
         # rows with the same sensitive values, as far as any rule looks at them
         codes_of_row = [test.counts.coding.of_row for test in self.values]
         self.secret = number(*codes_of_row)[0] if codes_of_row else np.zeros_like(groups.of_row)
         self.allowed = cache(self._allowed)
 
-    def cells(self, j: int, found: Found) -> None:
-        """Single cells of one column."""
+    def cells(self, j: int) -> tuple[int, Ints]:
+        """How many single cells of a column can be replaced, and the row of the first."""
         steps = self.steps[j]
         masked = [] if self.rules.allowed is None else [self.readings.kind_of_row]
         _, first, rows = number(self.groups.of_row, steps.pair_of_row, self.secret, *masked)
@@ -313,14 +292,12 @@ class _Search:
         target = self.classes.target(j, group, label)
         good = np.flatnonzero(self._sizes_keep(j, group, label, np.ones_like(group), target))
         for test in self.values:
-            keeps = test.keeps_for_rows(group[good], target[good], first[case[good]])
-            good = good[keeps]
-        if good.size:
-            free = np.unique(case[good])
-            found.add(int(rows[free].sum()), self.rules.columns[j].name, first[free].min(keepdims=True))
+            good = good[test.keeps_for_rows(group[good], target[good], first[case[good]])]
+        free = np.unique(case[good])
+        return int(rows[free].sum()), np.sort(first[free])[:1]
 
-    def columns(self, j: int, found: Found) -> None:
-        """One column of all rows of a group with at least two rows."""
+    def columns(self, j: int) -> tuple[int, Ints]:
+        """In how many groups of at least two rows a column can be replaced in all rows, and the rows of the first."""
         steps, of_row, size = self.steps[j], self.groups.of_row, self.groups.size
         free = np.zeros(len(size), dtype=bool)
         for level in range(len(steps.at)):
@@ -337,20 +314,14 @@ class _Search:
             for test in self.values:
                 good = good[test.keeps_for_groups(group[good], target[good])]
             free[group[good]] = True
-        if free.any():
-            rows = np.flatnonzero(of_row == np.flatnonzero(free)[0])
-            found.add(int(free.sum()), self.rules.columns[j].name, rows)
+        return int(free.sum()), np.flatnonzero(of_row == free.argmax())
 
     def _sizes_keep(self, j: int, group: Ints, label: Ints, moved: Ints, target: Ints) -> Flags:
         """Whether k-anonymity and the bounds on the number of groups survive."""
-        keeps = np.ones(len(group), dtype=bool)
+        count = len(self.groups.size) - (moved == self.groups.size[group]) + (target < 0)
+        keeps: Flags = (count >= self.fewest) & (count <= self.most)
         for test in self.sizes:
             keeps &= test.keeps(j, group, label, moved)
-        count = len(self.groups.size) - (moved == self.groups.size[group]) + (target < 0)
-        if self.kept.min_groups is not None:
-            keeps &= count >= self.kept.min_groups
-        if self.kept.max_groups is not None:
-            keeps &= count <= self.kept.max_groups
         return keeps
 
     def _legal(self, j: int, rows: Ints, readings: Ints) -> Flags:
@@ -367,28 +338,3 @@ class _Search:
         levels = list(self.readings.kinds[kind])
         levels[j] = self.steps[j].levels[reading]
         return self.rules.allow(levels)
-
-    def _steps(self, j: int, original: pl.DataFrame, released: pl.DataFrame) -> tuple[_Steps, Ints, int]:
-        """Steps of one column, codes of its released labels row by row, and the code of the symbol."""
-        rule = self.rules.columns[j]
-        pair_of_row, pairs = classes(pl.DataFrame({"original": original[rule.name], "released": released[rule.name]}))
-        codes: dict[str | None, int] = {rule.symbol: 0}
-        numbers: dict[Levels, int] = {}
-        lowest, at, reading_at, own = [], [], [], []
-        label: list[int] = []
-        readings: list[int] = []
-        starts = [0]
-        for before, after in pairs.iter_rows():
-            path = rule.path(before)
-            own.append(codes.setdefault(after, len(codes)))
-            lowest.append(min(rule.levels(before, after)))
-            at.append([codes.setdefault(step, len(codes)) for step in path[:-1]])
-            reading_at.append([numbers.setdefault(rule.levels(before, step), len(numbers)) for step in path[:-1]])
-            below = dict(zip(at[-1][: lowest[-1]], reading_at[-1], strict=False))
-            label += below
-            readings += below.values()
-            starts.append(len(label))
-        as_array = {"at": at, "reading_at": reading_at, "label": label, "readings": readings, "starts": starts}
-        arrays = {name: np.array(entries, dtype=np.int64).T for name, entries in as_array.items()}
-        steps = _Steps(pair_of_row, np.array(lowest), levels=tuple(numbers), **arrays)
-        return steps, np.array(own)[pair_of_row], codes[rule.symbol]

@@ -30,7 +30,7 @@ ALL_NODES = 10_000_000  # of all groups: a minute or two
 
 
 @dataclass(frozen=True, eq=False)
-class RankOne:
+class RankOneCut:
     """rows: int64, numbers of distinct rows, none twice; weights: int64, p at the same places; denominator: d;
     multiplier: ν times the denominator of all multipliers."""
 
@@ -176,7 +176,7 @@ class _Fill:
 class Penalties:
     """All rank-1 cuts of a certificate over a table whose distinct rows come by rising reduced cost."""
 
-    def __init__(self, cuts: Sequence[RankOne], copies: Ints) -> None:
+    def __init__(self, cuts: Sequence[RankOneCut], copies: Ints) -> None:
         active = [cut for cut in cuts if cut.multiplier > 0]
         self.copies = copies
         self.charges = [cut.multiplier for cut in active]

@@ -27,53 +27,25 @@ MissingKeys = Literal["own", "match"]
 MISSING_KEYS: tuple[MissingKeys, ...] = ("own", "match")
 
 
-class Roles(Protocol):
-    """Which columns are quasi-identifying, which sensitive."""
+class TableData(Protocol):
+    """A table with roles, its rows as they came, and what messages call it.
+
+    identifying: columns that must not be released. symbol: what stands in the place of a suppressed value. It may have
+    a `unit`, too: the identifying column whose different values are counted in place of rows.
+    """
 
     @property
     def quasi_identifiers(self) -> Sequence[str]: ...
     @property
     def sensitive(self) -> Sequence[str]: ...
-
-
-class Rows(Roles, Protocol):
-    """A table with roles. identifying: columns that must not be released. frame: its rows as they came. It may have a
-    `unit`, too: the identifying column whose different values are counted in place of rows."""
-
     @property
     def identifying(self) -> Sequence[str]: ...
-
     @property
     def frame(self) -> nw.DataFrame[Any]: ...
-
-
-class TableData(Rows, Protocol):
-    """The same with what messages call it. symbol: what stands in the place of a suppressed value."""
-
     @property
     def source(self) -> str: ...
     @property
     def symbol(self) -> str: ...
-
-
-class KeyedTable(Protocol):
-    """A table of which the quasi-identifiers and sensitive attributes are at hand as text, in `keys`."""
-
-    @property
-    def keys(self) -> pl.DataFrame: ...
-    @property
-    def quasi_identifiers(self) -> Sequence[str]: ...
-    @property
-    def source(self) -> str: ...
-    @property
-    def symbol(self) -> str: ...
-
-
-class SensitiveTable(KeyedTable, Protocol):
-    """The same with its sensitive attributes named."""
-
-    @property
-    def sensitive(self) -> Sequence[str]: ...
 
 
 class HierarchyData(Protocol):
@@ -96,17 +68,22 @@ class RecodingData(Protocol):
     def level_costs(self) -> Mapping[str, Sequence[Any]]: ...
 
 
-class ProblemData(Protocol):
-    """What is asked for. privacy: the requirements as the user gave them."""
+class AnyProblem(Protocol):
+    """What verifier and certificate checker look at."""
 
     @property
     def table(self) -> TableData: ...
     @property
-    def privacy(self) -> Any: ...
-    @property
     def recoding(self) -> RecodingData: ...
     @property
     def suppressed_rows(self) -> SuppressedRows: ...
+
+
+class ProblemData(AnyProblem, Protocol):
+    """What is asked for. privacy: the requirements as the user gave them."""
+
+    @property
+    def privacy(self) -> Any: ...
     @property
     def cost_bound(self) -> Any: ...
     @property
@@ -115,17 +92,11 @@ class ProblemData(Protocol):
     def max_groups(self) -> int | None: ...
 
 
-class BoundProblem(Protocol):
+class BoundProblem(AnyProblem, Protocol):
     """What a certificate is about. requirements: each about the sensitive attributes that it means, which it names."""
 
     @property
-    def table(self) -> TableData: ...
-    @property
     def requirements(self) -> Any: ...
-    @property
-    def recoding(self) -> RecodingData: ...
-    @property
-    def suppressed_rows(self) -> SuppressedRows: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +115,7 @@ class Question:
 SHOWN = 5
 
 
-def open_released(anonymized: Any, table: Roles) -> nw.DataFrame[Any]:
+def open_released(anonymized: Any, table: TableData) -> nw.DataFrame[Any]:
     """Take a released data frame of any kind that narwhals knows; every column with a role must be there."""
     try:
         wrapped = nw.from_native(anonymized)
@@ -276,16 +247,11 @@ def classes(frame: pl.DataFrame) -> tuple[Ints, pl.DataFrame]:
     value.
     """
     names = [f"c{position}" for position in range(frame.width)]
-    by_class = (
-        frame.rename(dict(zip(frame.columns, names, strict=True)))
-        .with_row_index("row")
-        .group_by(names, maintain_order=True)
-        .agg("row")
-    )
-    sizes = by_class["row"].list.len().to_numpy()
-    number = np.empty(frame.height, dtype=np.int64)
-    number[by_class["row"].explode().to_numpy()] = np.repeat(np.arange(by_class.height), sizes)
-    return number, by_class.drop("row").rename(dict(zip(names, frame.columns, strict=True)))
+    coded = frame.rename(dict(zip(frame.columns, names, strict=True)))
+    distinct = coded.unique(maintain_order=True)
+    numbered = coded.join(distinct.with_row_index("number"), names, "left", nulls_equal=True, maintain_order="left")
+    number = numbered["number"].to_numpy().astype(np.int64)
+    return number, distinct.rename(dict(zip(names, frame.columns, strict=True)))
 
 
 def there_are(rows: int) -> str:

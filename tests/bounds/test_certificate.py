@@ -26,8 +26,8 @@ from kanon_milp.errors import InputError
 from kanon_milp.presolve.instance import prepare
 from kanon_milp.presolve.reductions import reduce
 from kanon_milp.verify.certificate import check_certificate
-from kanon_milp.verify.claims import stated
-from kanon_milp.verify.definitions import Supply, size_conditions
+from kanon_milp.verify.claims import claimed
+from kanon_milp.verify.definitions import Supply, group_needs
 from kanon_milp.verify.tables import Original
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -67,7 +67,7 @@ def test_no_group_needs_less_than_what_is_demanded(kind: str) -> None:
     @settings(relaxed, max_examples=8)
     def needs(case: SensitiveCase) -> None:
         problem = case.problem()
-        asked = size_conditions(stated(problem.requirements), Original.of(problem.table), "exempt")
+        asked = group_needs(claimed(problem.requirements), Original.of(problem.table), "exempt")
         demand = asked.exempt
         assert demand == asked.strict
         rows = range(len(case.secrets))

@@ -20,14 +20,14 @@ from typing import Any
 import numpy as np
 
 from kanon_milp.errors import InputError, own_code, term, type_in_words
+from kanon_milp.problem.records import Label
 from kanon_milp.system.arrays import Flags
 from kanon_milp.verify.counts import Counts
 from kanon_milp.verify.ground import Ground, built_in
 from kanon_milp.verify.numbers import both
 from kanon_milp.verify.tables import Original, TableData
 
-Value = str | None
-Rows = Mapping[Value, int]
+Rows = Mapping[Label, int]
 Read = Callable[[object], object]
 EXACT = re.compile(r"[0-9]{1,1000}(/[0-9]{1,1000})?")
 SEARCHED = 10_000  # sizes tried; the next one is a lower bound as well
@@ -105,7 +105,7 @@ def meant(named: object, table: Original) -> tuple[str, ...]:
 # ------------------------------------------------------------------------------ as a certificate states it
 
 
-def stated_number(value: object) -> Fraction:
+def claimed_number(value: object) -> Fraction:
     """A number as exact text; raises ValueError for anything else."""
     if not isinstance(value, str) or not EXACT.fullmatch(value):
         raise ValueError
@@ -121,7 +121,7 @@ def count(value: object) -> int:
 
 def shortest(value: object) -> str:
     """An exact number as its shortest text."""
-    return str(stated_number(value))
+    return str(claimed_number(value))
 
 
 def column_name(value: object) -> str:
@@ -167,11 +167,11 @@ class Supply:
 
     attribute: str
     scale: int
-    limits: Mapping[Value, int]
+    limits: Mapping[Label, int]
     need: int
 
     @classmethod
-    def of(cls, attribute: str, limits: Mapping[Value, Fraction], need: Fraction | int) -> Supply:
+    def of(cls, attribute: str, limits: Mapping[Label, Fraction], need: Fraction | int) -> Supply:
         """From exact numbers."""
         needed = Fraction(need)
         scale = math.lcm(needed.denominator, *(limit.denominator for limit in limits.values()))
@@ -187,8 +187,8 @@ class Limits:
     """
 
     attribute: str
-    upper: Mapping[Value, Fraction] = field(default_factory=dict)
-    lower: Mapping[Value, Fraction] = field(default_factory=dict)
+    upper: Mapping[Label, Fraction] = field(default_factory=dict)
+    lower: Mapping[Label, Fraction] = field(default_factory=dict)
     different: int = 1
     closeness: Fraction | None = None
 
@@ -227,7 +227,7 @@ def different(number: int, attributes: Sequence[str], table: Original) -> AtLeas
     )
 
 
-def within(shares: Mapping[Value, Fraction], attribute: str, counts: Rows) -> AtLeast:
+def within(shares: Mapping[Label, Fraction], attribute: str, counts: Rows) -> AtLeast:
     """No value has more than its share. κ: the smallest s that integer numbers of rows make up,
     Σ min(N_σ, ⌊share_σ·s⌋) ≥ s."""
     pairs = [(shares[value].numerator, shares[value].denominator, rows) for value, rows in counts.items()]
@@ -247,7 +247,7 @@ def first(holds: Callable[[int], bool], n: int) -> int:
     return next((s for s in range(1, last + 1) if holds(s)), last)
 
 
-def rows_by_value(attribute: object, table: Original) -> dict[Value, int]:
+def rows_by_value(attribute: object, table: Original) -> dict[Label, int]:
     """Rows of each value of a sensitive attribute."""
     if attribute not in (*table.sensitive, *table.units):
         raise ValueError
@@ -285,7 +285,7 @@ def by_name() -> Mapping[str, Definition]:
 
 
 @dataclass(frozen=True)
-class Least:
+class Need:
     """What every group of a released row needs. size: κ. supplies: what the rows must hold that it can stand for."""
 
     size: int
@@ -293,18 +293,18 @@ class Least:
 
 
 @dataclass(frozen=True)
-class SizeConditions:
+class GroupNeeds:
     """What groups of fully suppressed rows need, and all others. possible: False only where no table has what is
     asked for, since the table as one group has more of a value than its share, and every union of groups would not.
     limits: by attribute, on the values of every group, also of one that is exempt from k."""
 
-    exempt: Least
-    strict: Least
+    exempt: Need
+    strict: Need
     possible: bool
     limits: Mapping[str, Limits]
 
 
-def size_conditions(requirements: Sequence[Mapping[str, Any]], table: Original, suppressed_rows: str) -> SizeConditions:
+def group_needs(requirements: Sequence[Mapping[str, Any]], table: Original, suppressed_rows: str) -> GroupNeeds:
     """What the requirements ask of a group at least; fully suppressed rows are exempt from k alone.
 
     requirements: as `kanon_milp.verify.claims` reads them. Raises InputError for what makes no sense for the table.
@@ -319,12 +319,12 @@ def size_conditions(requirements: Sequence[Mapping[str, Any]], table: Original, 
     strict = min(max((rule.size for rule, _ in rules), default=1), most)
     besides_k = min(max((rule.size for rule, exempts in rules if not exempts), default=1), most)
     exempt = besides_k if suppressed_rows == "exempt" else strict
-    first = Least(exempt, tuple(s for rule in free for s in rule.supplies(exempt)))
-    second = Least(strict, tuple(s for rule, _ in rules for s in rule.supplies(strict)))
+    first = Need(exempt, tuple(s for rule in free for s in rule.supplies(exempt)))
+    second = Need(strict, tuple(s for rule, _ in rules for s in rule.supplies(strict)))
     limits: dict[str, Limits] = {}
     for each in (limit for rule in free for limit in rule.limits):
         limits[each.attribute] = limits[each.attribute].both(each) if each.attribute in limits else each
-    return SizeConditions(first, second, all(rule.possible for rule, _ in rules), limits)
+    return GroupNeeds(first, second, all(rule.possible for rule, _ in rules), limits)
 
 
 def _least_of(definition: Definition, requirement: Mapping[str, Any], table: Original) -> AtLeast:

@@ -15,12 +15,12 @@ from kanon_milp.verify.definitions import (
     Rule,
     SizeRule,
     ValueRule,
+    claimed_number,
     column_name,
     count,
     meant,
     rows_by_value,
     shortest,
-    stated_number,
     within,
 )
 from kanon_milp.verify.numbers import exact, integer
@@ -52,7 +52,7 @@ def _alpha(requirement: Mapping[str, Any], table: Original) -> AtLeast:
     k, counts = count(requirement["alpha_k"]), rows_by_value(requirement["sensitive"], table)
     if "values" in requirement:
         return AtLeast(k)
-    shares = within(dict.fromkeys(counts, stated_number(requirement["alpha"])), requirement["sensitive"], counts)
+    shares = within(dict.fromkeys(counts, claimed_number(requirement["alpha"])), requirement["sensitive"], counts)
     return AtLeast(max(k, shares.size), shares.supplies, shares.possible, shares.limits)
 
 

@@ -11,11 +11,11 @@ from kanon_milp.verify.definitions import (
     Definition,
     Rule,
     ValueRule,
+    claimed_number,
     column_name,
     meant,
     rows_by_value,
     shortest,
-    stated_number,
     within,
 )
 from kanon_milp.verify.numbers import exact
@@ -38,7 +38,7 @@ def _beta_likeness(requirement: Any, table: Original) -> Sequence[Rule]:
 
 def _beta(requirement: Mapping[str, Any], table: Original) -> AtLeast:
     """Shares of 1+β times those of the entire table."""
-    counts, factor = rows_by_value(requirement["sensitive"], table), 1 + stated_number(requirement["beta"])
+    counts, factor = rows_by_value(requirement["sensitive"], table), 1 + claimed_number(requirement["beta"])
     shares = {value: factor * Fraction(rows, table.n) for value, rows in counts.items()}
     return within(shares, requirement["sensitive"], counts)
 

@@ -23,13 +23,13 @@ from kanon_milp.verify.definitions import (
     Definition,
     Rule,
     ValueRule,
+    claimed_number,
     different,
     meant,
     one_of,
     one_or_more,
     rows_by_value,
     shortest,
-    stated_number,
     within,
 )
 from kanon_milp.verify.numbers import exact
@@ -189,7 +189,7 @@ def _l_diversity(requirement: Any, table: Original) -> Sequence[Rule]:
 
 def _diverse(requirement: Mapping[str, Any], table: Original) -> AtLeast:
     """Frequency l-diversity is about shares of 1/l; the other forms need ⌈l⌉ different values."""
-    number, sensitive = stated_number(requirement["l"]), requirement["sensitive"]
+    number, sensitive = claimed_number(requirement["l"]), requirement["sensitive"]
     if requirement["form"] != "frequency":
         return different(math.ceil(number), [sensitive] if isinstance(sensitive, str) else sensitive, table)
     counts = rows_by_value(sensitive, table)

@@ -13,13 +13,13 @@ from kanon_milp.verify.definitions import (
     Rule,
     Supply,
     ValueRule,
+    claimed_number,
     column_name,
     first,
     meant,
     one_of,
     rows_by_value,
     shortest,
-    stated_number,
 )
 from kanon_milp.verify.ground import ground
 from kanon_milp.verify.numbers import exact
@@ -45,7 +45,7 @@ def _close(requirement: Mapping[str, Any], table: Original) -> AtLeast:
     Whole numbers of rows nearest to s·r_σ/n are all ⌊s·r_σ/n⌋ and one more where the fractional part is largest; what
     they share with it is the floors and these fractional parts. Other distances are not written down.
     """
-    attribute, t = requirement["sensitive"], stated_number(requirement["t"])
+    attribute, t = requirement["sensitive"], claimed_number(requirement["t"])
     counts, n = rows_by_value(attribute, table), table.n
     shares = {value: Fraction(rows, n) for value, rows in counts.items()}
     if requirement["distance"] != "equal":
