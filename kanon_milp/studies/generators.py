@@ -18,11 +18,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
-import secrets
-import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -70,29 +66,6 @@ def synthetic_microdata(rows: int, seed: int = 0, columns: Sequence[str] = COLUM
         for number, start in enumerate(range(0, rows, CHUNK))
     ]
     return pl.concat(parts)
-
-
-def write_synthetic_microdata(path: str | Path, rows: int, seed: int = 0, columns: Sequence[str] = COLUMNS) -> None:
-    """Write `synthetic_microdata(rows, seed, columns)` to a Parquet or CSV file, chunk by chunk, so that memory stays
-    small."""
-    path = Path(path)
-    if path.suffix not in (".parquet", ".csv"):
-        raise InputError(f"{path}: synthetic microdata is written as .parquet or .csv")
-    _asked(rows, columns)
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".microdata-") as folder:
-        for number, start in enumerate(range(0, rows, CHUNK)):
-            part = _chunk(min(CHUNK, rows - start), number, seed).select(columns)
-            part.write_parquet(Path(folder) / f"{number:06}.parquet")
-        scan = pl.scan_parquet(Path(folder) / "*.parquet")
-        beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-        try:
-            if path.suffix == ".parquet":
-                scan.sink_parquet(beside)
-            else:
-                scan.sink_csv(beside)
-            beside.replace(path)
-        finally:
-            beside.unlink(missing_ok=True)
 
 
 def _asked(rows: int, columns: Sequence[str]) -> None:
@@ -166,50 +139,6 @@ def full_product(domain_sizes: Sequence[int]) -> pl.DataFrame:
         raise InputError("full_product needs at least one domain, each of at least one value")
     _refuse_large(math.prod(domain_sizes), len(domain_sizes))
     return _frame([[str(v) for v in row] for row in itertools.product(*(range(size) for size in domain_sizes))])
-
-
-def full_product_optimum(domain_sizes: Sequence[int], k: int) -> int:
-    """The optimum of `full_product` under all patterns: n·q with q the fewest columns whose sizes multiply to at
-    least k."""
-    n = 1
-    for size in domain_sizes:
-        n *= size
-    if k > n:
-        raise InputError(f"k = {k} is larger than the number of rows ({n})")
-    covered = 1
-    for q, size in enumerate(sorted(domain_sizes, reverse=True)):
-        if covered >= k:
-            return n * q
-        covered *= size
-    return n * len(domain_sizes)
-
-
-@dataclass(frozen=True)
-class Decision:
-    """A decision instance of pattern-guided k-anonymity: is there a table with at most s suppressions?"""
-
-    frame: pl.DataFrame
-    patterns: tuple[tuple[str, ...], ...]
-    k: int
-    s: int
-
-
-def three_set_cover(sets: Sequence[Sequence[str]], universe: Sequence[str], h: int) -> Decision:
-    """3-Set Cover as pattern-guided 3-anonymity with two patterns and three columns (Pattern-guided paper, Theorem 1).
-
-    A yes-instance exactly if at most h of the sets (three elements each) cover the universe.
-    """
-    if any(len(set(members)) != 3 or len(members) != 3 for members in sets):
-        raise InputError("three_set_cover needs sets of three different elements")
-    if not universe or len(set(universe)) != len(universe):
-        raise InputError("three_set_cover needs a universe of at least one element, each named once")
-    if not set(universe).issuperset(element for members in sets for element in members):
-        raise InputError("three_set_cover needs sets of elements of the universe")
-    unique = itertools.count()
-    rows = [[f"u{u}", f"own{next(unique)}", f"own{next(unique)}"] for u in universe for _ in range(2)]
-    rows += [[f"u{u}", f"S{i}", f"S{i}"] for i, members in enumerate(sets) for u in members]
-    patterns = (("keep", "*", "*"), ("*", "keep", "keep"))
-    return Decision(_frame(rows), patterns, 3, 4 * len(universe) + 3 * len(sets) + 3 * h)
 
 
 def random_table(rows: int, columns: int, domain: int, seed: int = 0) -> pl.DataFrame:

@@ -53,8 +53,9 @@ def _measured(task: dict[str, Any], tell: Any) -> dict[str, Any]:
     try:
         for plugin in task["plugins"]:
             load_plugin(Path(plugin))
-        kind = importlib.import_module(f"kanon_milp.studies.bench.kinds.{KINDS[task['kind']].module}")
-        row: dict[str, Any] = kind.run(task, tell).as_row()
+        module, _, name = KINDS[task["kind"]].run.partition(".")
+        run = getattr(importlib.import_module(f"kanon_milp.studies.bench.kinds.{module}"), name)
+        row: dict[str, Any] = run(task, tell).as_row()
     except UnusablePointError as error:  # the answer is wrong: a red row
         said = str(error)
         return {"ended": "finished", "stop_reason": "error", "proof": "none", "message": said,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -85,10 +85,9 @@ def _part(name: str, value: Any) -> str:
     return " ".join(f"{key}={each}" for key, each in found.items()) if isinstance(found, Mapping) else str(value)
 
 
-def shifted_geometric_mean(values: Iterable[float], shift: float = SHIFT) -> float:
-    """exp(mean of ln(v + s)) - s; not a number where there are no values."""
-    found = np.fromiter(values, dtype=np.float64)
-    return float(np.exp(np.log(found + shift).mean()) - shift) if found.size else float("nan")
+def shifted_geometric_mean(name: str) -> pl.Expr:
+    """exp(mean of ln(v + s)) - s of a column."""
+    return (pl.col(name) + SHIFT).log().mean().exp() - SHIFT
 
 
 def charged_seconds(frame: pl.DataFrame, unsolved: int = 1) -> pl.Series:
@@ -160,7 +159,7 @@ def summary(frame: pl.DataFrame) -> pl.DataFrame:
         pl.col("solved").sum(),
         pl.col("failed").sum(),
         pl.col("red").sum(),
-        (((pl.col("charged") + SHIFT).log().mean()).exp() - SHIFT).alias("mean"),
+        shifted_geometric_mean("charged").alias("mean"),
         pl.col("penalized").mean().alias("par10"),
         pl.col("integral").mean(),
     )
@@ -243,6 +242,6 @@ def scaling(frame: pl.DataFrame, by: str, most: int = 8) -> pl.DataFrame:
     size = pl.col(by).fill_null(pl.col(by).max().over("instance"))
     known = frame.with_columns(charged_seconds(frame).alias("charged"), size).filter(pl.col(by).is_not_null())
     known = known.with_columns(pl.Series(by, grouped_sizes(known[by].to_numpy(), most)))
-    mean = (((pl.col("charged") + SHIFT).log().mean()).exp() - SHIFT).alias("mean")
+    mean = shifted_geometric_mean("charged").alias("mean")
     grouped = known.group_by("setting", by, maintain_order=True)
     return grouped.agg(mean, pl.col("solved").mean(), pl.len().alias("runs")).sort("setting", by)

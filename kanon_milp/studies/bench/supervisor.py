@@ -20,6 +20,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from kanon_milp import __version__
 from kanon_milp.errors import InputError
 from kanon_milp.studies.bench.measured import ANSWER, DONE, POINT, READY
@@ -36,7 +38,7 @@ def machine() -> dict[str, Any]:
         "os": f"{platform.system()} {platform.release()}",
         "cpu": _cpu(),
         "cores": os.cpu_count() or 1,
-        "memory": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else None,
+        "memory": psutil.virtual_memory().total,
         "host": socket.gethostname(),
     }
 
@@ -66,32 +68,15 @@ def _said(folder: Path, *command: str) -> str:
     return done.stdout.strip()
 
 
-_PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
-
-
 def session_bytes(session: int) -> int:
     """Resident bytes of all processes of a session together; shared pages count in each of them. 0 where there are
     none any more."""
-    return _from_proc(session) if sys.platform == "linux" else _from_ps(session)
-
-
-def _from_proc(session: int) -> int:
     total = 0
-    for entry in os.scandir("/proc"):
-        if not entry.name.isdigit():
-            continue
-        try:
-            if os.getsid(int(entry.name)) == session:
-                total += int(Path(entry.path, "statm").read_bytes().split()[1]) * _PAGE
-        except (OSError, IndexError):  # it has ended
-            continue
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError):  # it has ended
+            if os.getsid(process.pid) == session:
+                total += process.memory_info().rss
     return total
-
-
-def _from_ps(session: int) -> int:
-    listed = subprocess.run(["ps", "-A", "-o", "pgid=,rss="], capture_output=True, text=True, check=False).stdout
-    pairs = (line.split() for line in listed.splitlines())
-    return sum(int(rss) * 1024 for group, rss in pairs if int(group) == session)
 
 
 START_SECONDS = 600.0  # to read the input, before the clock of the run starts

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Generic, Literal, TypeVar
 
+import numpy as np
 import polars as pl
 
 from kanon_milp.errors import InputError, nearest
@@ -18,6 +19,7 @@ from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import PatternMask, Suppression
 from kanon_milp.problem.table import Table
 from kanon_milp.studies.families.source_problems import read_source
+from kanon_milp.system.arrays import Ints
 
 Answer = Literal["yes", "no", "imperfect"]
 ANSWERS: tuple[Answer, ...] = ("yes", "no", "imperfect")
@@ -54,6 +56,16 @@ class Generated:
     source_problem: str = ""
     read_back: Callable[[Groups], str] | None = None
     answer: Answer = "yes"
+
+    @property
+    def group_of_row(self) -> Ints | None:
+        """The number of each row's group, int64 (n,)."""
+        if self.groups is None:
+            return None
+        found = np.zeros(self.frame.height, dtype=np.int64)
+        for number, rows in enumerate(self.groups):
+            found[list(rows)] = number
+        return found
 
     def problem(self) -> Problem:
         """The problem, as `solve` takes it."""

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from fractions import Fraction
 from pathlib import Path
 from typing import IO, Any
 
-import numpy as np
 import polars as pl
 import pyomo.environ as pyo
 
@@ -17,12 +14,12 @@ from kanon_milp.formulations.identification import build_identifying
 from kanon_milp.methods.exchange import export_model
 from kanon_milp.methods.quasi_identifiers import differing_columns
 from kanon_milp.presolve.assignment import expand
-from kanon_milp.presolve.partition import Partition, released_partition
+from kanon_milp.presolve.partition import released_partition
 from kanon_milp.presolve.preparation import presolve
+from kanon_milp.presolve.start import partition_of_groups
 from kanon_milp.problem.csv_files import csv_text
 from kanon_milp.problem.distances import MatrixDistance
 from kanon_milp.problem.privacy import Requirement
-from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import LinearModel
 from kanon_milp.solvers.mps import Notes, names_path, write_model
 from kanon_milp.solvers.pyomo_arrays import to_arrays
@@ -49,7 +46,7 @@ def write_generated(found: Generated, folder: Path, *, exported: bool = True) ->
     for metric in filter(None, map(_metric, found.privacy)):
         texts[DISTANCE] = _matrix(metric)
     if found.groups is not None:
-        texts[SOLUTION] = csv_text(released_groups(problem, found.groups, found.optimum), ",")
+        texts[SOLUTION] = csv_text(released_groups(found), ",")
     texts[ANSWER] = json.dumps(_answer(found), indent=2, ensure_ascii=False) + "\n"
     _make(folder, exported)
     if exported:
@@ -128,25 +125,23 @@ def _written(folder: Path, texts: dict[str, str]) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.name in FILES or path.name.startswith(EXPORTED))
 
 
-def released_groups(problem: Problem, groups: Sequence[Sequence[int]], expected: Fraction | int | None) -> pl.DataFrame:
-    """The table in which these groups of rows (from 0) are released as cheaply as possible, verified.
+def released_groups(found: Generated) -> pl.DataFrame:
+    """The table in which the known groups are released as cheaply as possible, verified.
 
-    Raises SolverError where the verifier refuses it, or its objective is not the expected one.
+    Raises SolverError where the verifier refuses it, or its loss is not the optimum that is stated.
     """
+    problem, groups, expected = found.problem(), found.group_of_row, found.optimum
+    assert groups is not None
     prepared = presolve(problem, Clock(), enumerated=False).before
-    of_row = prepared.types.type_of_rows(problem.table.keys)
-    order = np.concatenate([np.asarray(group, dtype=np.int64) for group in groups])
-    number = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
-    partition = Partition(number, of_row[order].astype(np.int64), np.ones(len(order), dtype=np.int64))
-    released = released_partition(prepared, partition)
+    released = released_partition(prepared, partition_of_groups(prepared, groups))
     if released is None:
         raise SolverError("the mask has no pattern for a planted group")
     table = problem.table.released(expand(*released).columns)
     report = verify(problem, table)
     if not report.ok or (expected is not None and problem.objective == "loss" and report.cost != expected):
         raise SolverError(f"the planted groups are not what was said of them: {report.violations[:1] or report.cost}")
-    frame: pl.DataFrame = table
-    return frame
+    released_table: pl.DataFrame = table
+    return released_table
 
 
 def model_text(found: Generated) -> str:

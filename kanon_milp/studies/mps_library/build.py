@@ -18,7 +18,15 @@ from kanon_milp.solvers import LinearModel
 from kanon_milp.solvers.mps import mps_lines, names_in_file
 from kanon_milp.studies import datasets
 from kanon_milp.studies.mps_library.exact_mps import exact, solution_lines
-from kanon_milp.studies.mps_library.instances import LIST, Entry, Point, StatedInstance, chosen, read_list, state
+from kanon_milp.studies.mps_library.instances import (
+    LIST,
+    Entry,
+    LibraryInstance,
+    Point,
+    chosen,
+    library_instance,
+    read_list,
+)
 from kanon_milp.studies.mps_library.metadata import RECORDS, SOLU, Metadata, Record, features, read_record
 from kanon_milp.system.files import check_folder, write_file
 
@@ -27,6 +35,9 @@ SOLU_FILE, MANIFEST, SCHEMA, TABLE = "library.solu", "library.json", "schema.jso
 TABLE_COLUMNS = (
     "name", "family", "kind", "requirements", "series", "variables", "binary", "constraints", "nonzeros", "status",
     "difficulty", "best_in_file", "bound_in_file", "lp_bound",
+)  # fmt: skip
+RECORDED = (  # what metadata say as the record does
+    "lp_bound", "presolved", "status", "difficulty", "best", "best_in_file", "bound_in_file", "reason", "proved_by",
 )  # fmt: skip
 MATCH = "the model is not the one that its record is about, so the record is not used"
 
@@ -41,7 +52,7 @@ class Built:
     notes: list[str] = field(default_factory=list)
 
 
-def model_text(found: StatedInstance) -> str:
+def model_text(found: LibraryInstance) -> str:
     """The MPS file of an instance: nothing in it depends on the version of the package, or the day."""
     variables, constraints = names_in_file(found.linear)
     head = f"* {found.title}\n* {found.goal} = {found.unit} * objective of this file, its constant included\n"
@@ -105,7 +116,7 @@ def build_library(
 
 def instance_files(entry: Entry, folder: Path, records: Path, notes: list[str]) -> tuple[Metadata, dict[str, bytes]]:
     """The metadata of an entry and its files, by their paths in the library. notes: is added to."""
-    found = state(entry, folder)
+    found = library_instance(entry, folder)
     text = model_text(found)
     record = read_record(entry.name, records)
     if record is not None and record.model_sha256 != sha256(text.encode()):
@@ -133,15 +144,7 @@ def instance_files(entry: Entry, folder: Path, records: Path, notes: list[str]) 
         objective=found.goal,
         unit=str(found.unit),
         features=features(found.linear),
-        lp_bound=record.lp_bound,
-        presolved=record.presolved,
-        status=record.status,
-        difficulty=record.difficulty,
-        best=record.best,
-        best_in_file=record.best_in_file,
-        bound_in_file=record.bound_in_file,
-        reason=record.reason,
-        proved_by=record.proved_by,
+        **{name: getattr(record, name) for name in RECORDED},
         model=f"{MODELS}/{entry.name}.mps.gz",
         model_sha256=sha256(text.encode()),
         solution=solution,
@@ -151,21 +154,21 @@ def instance_files(entry: Entry, folder: Path, records: Path, notes: list[str]) 
     return made, files
 
 
-def requirements_of(found: StatedInstance) -> list[str]:
+def requirements_of(found: LibraryInstance) -> list[str]:
     """The kinds of requirements of an instance, and what is special of its recoding."""
-    if found.stated is None:
+    if found.exported is None:
         return [found.entry.kind]
-    problem = found.stated.prepared.problem
+    problem = found.exported.prepared.problem
     special = [problem.recoding.kind] if problem.recoding.kind != "suppression" else []
     return [*dict.fromkeys(each.name for each in problem.requirements), *special]
 
 
-def formulation_of(found: StatedInstance) -> str:
+def formulation_of(found: LibraryInstance) -> str:
     """The formulation of a model."""
-    return found.entry.formulation if found.stated is not None else found.entry.kind
+    return found.entry.formulation if found.exported is not None else found.entry.kind
 
 
-def unrecorded(found: StatedInstance, model_sha256: str) -> Record:
+def unrecorded(found: LibraryInstance, model_sha256: str) -> Record:
     """What is known without a run of a solver: what follows by construction."""
     point = found.known_point()
     if found.infeasible:
@@ -186,7 +189,7 @@ def unrecorded(found: StatedInstance, model_sha256: str) -> Record:
     )  # fmt: skip
 
 
-def in_file(found: StatedInstance, value: Fraction) -> int:
+def in_file(found: LibraryInstance, value: Fraction) -> int:
     """A value of the problem as one of the file's objective."""
     units = value / found.unit
     if units.denominator != 1:

@@ -21,18 +21,18 @@ from kanon_milp.formulations.restricted import RestrictedModel
 from kanon_milp.methods.exchange import Stated, stated_model
 from kanon_milp.methods.full_domain import FullDomain
 from kanon_milp.methods.quasi_identifiers import differing_columns
-from kanon_milp.presolve.assignment import Assignment
-from kanon_milp.presolve.instance import Instance, compress_table, recode, types_of
-from kanon_milp.presolve.partition import Partition, released_partition
+from kanon_milp.presolve.instance import compress_table, recode, types_of
 from kanon_milp.presolve.row_types import compress
+from kanon_milp.presolve.start import assignment_of_groups
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import Hierarchies, Suppression
 from kanon_milp.solvers import LinearModel, SolverOptions, get
 from kanon_milp.solvers.pyomo_arrays import to_arrays
-from kanon_milp.studies.families import Asked, Generated, GeneratedColumns, generate_any
+from kanon_milp.studies.families import Asked, GeneratedColumns, generate_any
 from kanon_milp.studies.families.generated_files import columns_model
 from kanon_milp.studies.model_files import parse_toml, read_content
+from kanon_milp.system.arrays import Ints
 from kanon_milp.system.clock import Clock
 
 NAME = r"[a-z][a-z0-9-]{0,15}"
@@ -135,13 +135,13 @@ DENOMINATOR = 10_000  # of values that are no integers, at most
 
 
 @dataclass(frozen=True, eq=False)
-class StatedInstance:
+class LibraryInstance:
     """An instance's model, and what is known of it beforehand.
 
     goal: what the objective is about. unit: what one unit of the file's objective is worth. known: the optimum, in
     units of the problem, where it is known by construction; infeasible: the answer is known to be no. reason: who says
-    so. stated: of a table to release. problem: what is asked of its table. groups: rows (from 0) that attain the
-    optimum, chosen: columns that do.
+    so. exported: of a table to release. problem: what is asked of its table. groups: int64 (n,), of a table with the
+    optimum; chosen: numbers of columns that are one.
     """
 
     entry: Entry
@@ -152,10 +152,10 @@ class StatedInstance:
     known: Fraction | None = None
     infeasible: bool = False
     reason: str = ""
-    stated: Stated | None = None
+    exported: Stated | None = None
     problem: Problem | None = None
-    groups: Sequence[Sequence[int]] | None = None
-    chosen: Sequence[str] | None = None
+    groups: Ints | None = None
+    chosen: Sequence[int] | None = None
 
     @property
     def source(self) -> str:
@@ -179,77 +179,74 @@ class StatedInstance:
         """The solution that is known by construction; None where none is."""
         if self.chosen is not None:
             names = {name: j for j, name in enumerate(self.linear.variable_names)}
-            columns = _table_columns(self)
-            return {names[f"chosen[{columns.index(name)}]"]: 1 for name in self.chosen}
-        if self.groups is None or self.stated is None:
-            return None
-        return self.point_of_groups(self.groups)
+            return {names[f"chosen[{column}]"]: 1 for column in self.chosen}
+        return None if self.groups is None else self.point_of_groups(self.groups)
 
-    def point_of_groups(self, groups: Sequence[Sequence[int]]) -> Point | None:
-        """A solution in which these rows (from 0) are together; None where some group is no candidate."""
-        assert self.stated is not None
-        instance = self.stated.prepared.instance
-        assignment = _assigned(instance, groups)
+    def point_of_groups(self, groups: Ints) -> Point | None:
+        """A solution with these groups, which are numbers by row; None where some group has no candidate."""
+        if self.exported is None:
+            return None
+        prepared, arrays = self.exported.prepared, self.exported.arrays
+        assignment = assignment_of_groups(prepared, groups)
         if assignment is None:
             return None
-        model = RestrictedModel(instance, self.stated.model, self.stated.arrays)
-        return completed(self.linear, model.start(assignment))
+        return completed(self.linear, RestrictedModel(prepared.instance, self.exported.model, arrays).start(assignment))
 
 
-def state(entry: Entry, folder: Path) -> StatedInstance:
+def library_instance(entry: Entry, folder: Path) -> LibraryInstance:
     """The model of an entry. folder: of the list. Raises InputError where the data is not at hand."""
-    found = _stated(entry, folder)
+    found = _instance(entry, folder)
     return replace(found, linear=replace(found.linear, name=entry.name))
 
 
-def _stated(entry: Entry, folder: Path) -> StatedInstance:
+def _instance(entry: Entry, folder: Path) -> LibraryInstance:
     if entry.family is not None:
         made = generate_any(entry.family, entry.size, entry.seed, Asked(entry.answer))
         if isinstance(made, GeneratedColumns):
             known = None if made.optimum is None else Fraction(made.optimum)
-            return StatedInstance(
+            return LibraryInstance(
                 entry, columns_model(made), made.title, "number of columns", known=known,
-                infeasible=made.optimum is None, reason=made.reason, chosen=made.chosen,
+                infeasible=made.optimum is None, reason=made.reason,
+                chosen=None if made.chosen is None else [made.frame.columns.index(name) for name in made.chosen],
             )  # fmt: skip
         if not entry.bounded:
             made = replace(made, sides={key: side for key, side in made.sides.items() if key != "cost_bound"})
-        return _generated(entry, made)
-    content = read_content(entry.content | ({} if entry.privacy else {"privacy": {"k": entry.k}}), folder / "list.toml")
-    problem = content.problem
+        known = None if made.optimum is None else Fraction(made.optimum)
+        return _released(
+            entry, made.problem(), made.title, known=known, infeasible=made.optimum is None, reason=made.reason,
+            groups=made.group_of_row,
+        )  # fmt: skip
+    problem = read_content(
+        entry.content | ({} if entry.privacy else {"privacy": {"k": entry.k}}), folder / "list.toml"
+    ).problem
     if entry.kind == "release":
-        stated = stated_model(problem, entry.formulation, False, Clock())
-        return StatedInstance(
-            entry, stated.arrays.linear, _title(problem), stated.goal, stated.unit, stated=stated, problem=problem
-        )
+        return _released(entry, problem, _title(problem))
     if entry.kind == "minimum_qid":
         return _minimum_qid(entry, problem)
     return _full_domain(entry, problem)
 
 
-def _generated(entry: Entry, made: Generated) -> StatedInstance:
-    problem = made.problem()
-    stated = stated_model(problem, entry.formulation, False, Clock())
-    known = None if made.optimum is None else Fraction(made.optimum)
-    return StatedInstance(
-        entry, stated.arrays.linear, made.title, stated.goal, stated.unit, known, made.optimum is None, made.reason,
-        stated, problem, made.groups,
-    )  # fmt: skip
+def _released(entry: Entry, problem: Problem, title: str, **known: Any) -> LibraryInstance:
+    made = stated_model(problem, entry.formulation, False, Clock())
+    return LibraryInstance(
+        entry, made.arrays.linear, title, made.goal, made.unit, exported=made, problem=problem, **known
+    )
 
 
-def _minimum_qid(entry: Entry, problem: Problem) -> StatedInstance:
+def _minimum_qid(entry: Entry, problem: Problem) -> LibraryInstance:
     table = problem.table
     types = compress(table.keys, table.quasi_identifiers)
     if entry.reading == "identify":
         model = build_identifying(types.names, differing_columns(table))
     else:
         model = build_violating(types.names, types.codes, types.counts, entry.k)
-    return StatedInstance(
+    return LibraryInstance(
         entry, _linear(model), f"Minimum quasi-identifier of {table.n} rows, {entry.reading}", "number of columns",
         problem=problem,
     )  # fmt: skip
 
 
-def _full_domain(entry: Entry, problem: Problem) -> StatedInstance:
+def _full_domain(entry: Entry, problem: Problem) -> LibraryInstance:
     asked = full_domain_of(entry, problem)
     instance = types_of(problem, compress_table(problem))
     levels = recode(problem, instance)
@@ -266,7 +263,7 @@ def _full_domain(entry: Entry, problem: Problem) -> StatedInstance:
         requirement.k,
         suppressed,
     )
-    return StatedInstance(
+    return LibraryInstance(
         entry, _linear(model), f"Full-domain {requirement.k}-anonymity of {problem.table.n} rows", "loss", levels.unit,
         problem=problem,
     )  # fmt: skip
@@ -291,39 +288,6 @@ def _title(problem: Problem) -> str:
         f"{each.name} {each.stated.get(each.letter or '', '')}".strip() for each in problem.requirements
     )
     return f"{problem.table.n} rows, {len(problem.table.quasi_identifiers)} quasi-identifiers: {privacy}"
-
-
-def _table_columns(found: StatedInstance) -> list[str]:
-    made = generate_any(found.entry.family or "", found.entry.size, found.entry.seed, Asked(found.entry.answer))
-    return made.frame.columns
-
-
-def _assigned(instance: Instance, groups: Sequence[Sequence[int]]) -> Assignment | None:
-    """Groups of rows as numbers of rows of each of the instance's pairs."""
-    of_row = instance.types.type_of_rows(instance.problem.table.keys)
-    rows = np.concatenate([np.asarray(group, dtype=np.int64) for group in groups])
-    number = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
-    partition = Partition(number, of_row[rows].astype(np.int64), np.ones(len(rows), dtype=np.int64))
-    released = released_partition(instance, partition)
-    if released is None:
-        return None
-    theirs, assignment = released
-    candidates = instance.candidates
-    vectors = list(map(tuple, instance.levels.vectors.tolist()))
-    at = {
-        (vectors[vector], member): g
-        for vector, member, g in zip(
-            np.repeat(candidates.vector, np.diff(candidates.indptr)).tolist(),
-            candidates.members.tolist(),
-            candidates.candidate_of_pair().tolist(),
-            strict=True,
-        )
-    }
-    used = map(tuple, theirs.levels.vectors[theirs.candidates.vector[assignment.candidate]].tolist())
-    wanted = [at.get(pair, -1) for pair in zip(used, assignment.row_type.tolist(), strict=True)]
-    if min(wanted) < 0:
-        return None
-    return Assignment(assignment.row_type, np.array(wanted, dtype=np.int64), assignment.rows, 0).checked(instance)
 
 
 def completed(linear: LinearModel, fixed: Mapping[int, float]) -> Point | None:

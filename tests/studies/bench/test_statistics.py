@@ -15,10 +15,9 @@ from kanon_milp.studies.bench import statistics
 
 
 def test_the_shifted_geometric_mean_is_that_of_mittelmann() -> None:
-    assert statistics.shifted_geometric_mean([0.0, 90.0]) == pytest.approx(math.sqrt(10 * 100) - 10)
-    assert statistics.shifted_geometric_mean([7.0]) == pytest.approx(7.0)
-    assert statistics.shifted_geometric_mean([1, 4], shift=0) == pytest.approx(2.0)
-    assert math.isnan(statistics.shifted_geometric_mean([]))
+    for values, mean in (([0.0, 90.0], math.sqrt(10 * 100) - 10), ([7.0], 7.0)):
+        found = pl.DataFrame({"seconds": values}).select(statistics.shifted_geometric_mean("seconds")).item()
+        assert found == pytest.approx(mean)
 
 
 def test_solved_means_ended_proven_and_not_red() -> None:

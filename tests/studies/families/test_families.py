@@ -43,7 +43,7 @@ def test_the_stated_optimum_is_the_one_that_is_found(name: str, seed: int) -> No
     assert result.is_optimal
     assert result.exact_objective == found.optimum
     assert found.groups is not None
-    released_groups(problem, found.groups, found.optimum)  # verified, at the loss that is stated
+    released_groups(found)  # verified, at the loss that is stated
     if found.read_back is not None:
         assert found.read_back(found.groups)
         assert found.read_back(groups_of(result))
@@ -78,7 +78,7 @@ def test_an_imperfect_solution_has_the_optimum_that_is_stated(name: str, seed: i
     assert result.exact_objective == found.optimum
     assert found.groups is not None
     assert found.read_back is not None
-    released_groups(found.problem(), found.groups, found.optimum)
+    released_groups(found)
     assert found.read_back(found.groups) == found.read_back(groups_of(result))
     assert "perfect" not in found.read_back(found.groups)
 
@@ -166,7 +166,7 @@ def test_a_seed_is_an_instance() -> None:
 def test_large_ones_are_known_too(name: str, size: int) -> None:
     found = generate(name, size=size)
     assert found.groups is not None
-    released_groups(found.problem(), found.groups, found.optimum)
+    released_groups(found)
 
 
 def test_a_claim_that_is_wrong_is_not_written(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import itertools
 import json
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -314,3 +315,15 @@ def test_numbers_that_theorems_leave_open(
     assert found.read_back is not None
     assert result.groups is not None
     assert found.read_back([np.flatnonzero(result.groups == g).tolist() for g in np.unique(result.groups)])
+
+
+COVERS = [["a", "b", "c"], ["c", "d", "e"], ["d", "e", "f"], ["a", "d", "f"]]
+
+
+@pytest.mark.parametrize("h", [1, 2, 3])
+def test_a_loss_of_so_many_cells_is_reached_exactly_if_h_sets_cover(h: int) -> None:
+    """Theorem 1 as a decision: 4|U| + 3|S| + 3h cells."""
+    covers = any(set().union(*chosen) == set("abcdef") for chosen in itertools.combinations(COVERS, h))
+    found = generate("three_set_cover", source={"sets": COVERS, "universe": [*"abcdef"]})
+    result = km.solve(replace(found, sides={"cost_bound": 4 * 6 + 3 * len(COVERS) + 3 * h}).problem())
+    assert result.proof == ("optimal" if covers else "infeasible")

@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 import shutil
+import sys
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -14,6 +15,9 @@ import numpy as np
 import pytest
 from command_line import run
 
+sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
+from library_records import recorded
+
 import kanon_milp as km
 from kanon_milp.problem.privacy import REQUIREMENTS
 from kanon_milp.studies.families import COLUMN_FAMILIES, FAMILIES
@@ -21,9 +25,8 @@ from kanon_milp.studies.mps_library import build as building
 from kanon_milp.studies.mps_library.build import build_library, model_text, sha256
 from kanon_milp.studies.mps_library.check import check_library
 from kanon_milp.studies.mps_library.exact_mps import read_mps, read_solution_lines
-from kanon_milp.studies.mps_library.instances import LIST, chosen, is_name, read_list, state
+from kanon_milp.studies.mps_library.instances import LIST, chosen, is_name, library_instance, read_list
 from kanon_milp.studies.mps_library.metadata import Record, features, features_of_file, read_record
-from kanon_milp.studies.mps_library.record import recorded
 
 # one of each kind, the smallest: planted, infeasible, census, quasi-identifiers, full-domain, transport
 FEW = ("bisect-6", "hclique-4-no", "qisets", "mincov-10", "fulldom-n30", "tclose-2-5")
@@ -173,8 +176,8 @@ def test_a_manifest_that_was_made_to_fit_is_found_by_building_again(copied: Path
 def test_the_file_says_what_the_model_says(name: str) -> None:
     """Sizes and numerics, from the arrays and from the text; and each entry, exactly."""
     (entry,) = chosen(read_list(), [name])
-    linear = state(entry, LIST.parent).linear
-    model = read_mps(model_text(state(entry, LIST.parent)))
+    linear = library_instance(entry, LIST.parent).linear
+    model = read_mps(model_text(library_instance(entry, LIST.parent)))
     assert model.name == name
     assert features_of_file(model) == features(linear)
     draw = np.random.default_rng(1).integers(-3, 9, linear.variables)

@@ -1,4 +1,4 @@
-"""Kinds of runs: what is measured in the process of a run. Each is one small function in a file of its own."""
+"""Kinds of runs: what is measured in the process of a run. Each is one function."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any
 class Kind:
     """A kind of run.
 
-    name: in study files. ways: what its `methods` may be beside what `module.run` knows else. default: the method where
-    none is named. solver, formulation: whether these make a difference. parameters: what a study may set, with their
-    defaults. module: has `run(task, tell) -> Measured`, imported in the process of a run only. compiled: whether its
-    methods need the compiled inner loops.
+    name: in study files. run: module and name of a function (task, tell) -> Measured, imported in the process of a run
+    only. ways: what its `methods` may be beside what it knows else. default: the method where none is named. solver,
+    formulation: whether these make a difference. compiled: whether its methods need the compiled inner loops.
+    parameters: what a study may set, with their defaults.
 
     What measures steps instead of solving ends with the stop reason `MEASURED`.
     """
 
     name: str
-    module: str
+    run: str
     ways: tuple[str, ...]
     default: str
     solver: bool = False
@@ -33,18 +33,27 @@ KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
         Kind(
-            "solve", "solving", ("solver",), "solver", solver=True, formulation=True, parameters={"late_seconds": None}
+            "solve",
+            "solving.solving",
+            ("solver",),
+            "solver",
+            solver=True,
+            formulation=True,
+            parameters={"late_seconds": None},
         ),
-        Kind("handover", "handover", ("ours", "pyomo", "pyomo_appsi", "pyomo_lp", "arrays"), "ours", compiled=False),
         Kind(
-            "presolve",
-            "presolving",
-            ("compress", "group_by", "scan", "candidates", "reduce", "bound"),
-            "reduce",
+            "handover",
+            "handover.handover",
+            ("ours", "pyomo", "pyomo_appsi", "pyomo_lp", "arrays"),
+            "ours",
+            compiled=False,
+        ),
+        Kind(
+            "presolve", "steps.presolving", ("compress", "group_by", "scan", "candidates", "reduce", "bound"), "reduce",
             parameters={"iterations": 200},
         ),
-        Kind("bound", "bounds", ("sizes", "required", "relaxation"), "sizes"),
-        Kind("started", "started", ("solver",), "solver", solver=True, parameters={"start_seconds": 10}),
-        Kind("anneal", "annealing", ("construct", "anneal"), "anneal", parameters={"bound_seconds": 30}),
+        Kind("bound", "steps.bounding", ("sizes", "required", "relaxation"), "sizes"),
+        Kind("started", "solving.started", ("solver",), "solver", solver=True, parameters={"start_seconds": 10}),
+        Kind("anneal", "steps.annealing", ("construct", "anneal"), "anneal", parameters={"bound_seconds": 30}),
     )
-}
+}  # fmt: skip

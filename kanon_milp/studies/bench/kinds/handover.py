@@ -35,7 +35,7 @@ from kanon_milp.system.clock import Clock
 Sizes = tuple[int, int, int]
 
 
-def run(task: Mapping[str, Any], tell: Teller) -> Measured:
+def handover(task: Mapping[str, Any], tell: Teller) -> Measured:
     """Presolve before the clock starts, then build and hand over. Raises InputError for other requirements."""
     problem = problem_of(task["source"])
     asked = problem.requirements[0]

@@ -1,4 +1,4 @@
-"""The kind "solve": a problem, or the model of a file, solved and checked."""
+"""Kinds that solve: a problem, or the model of a file, solved and checked; and a solver that begins from a table."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ import numpy as np
 import scipy.sparse as sp
 
 from kanon_milp import solvers
-from kanon_milp.errors import KanonError, UnusablePointError
+from kanon_milp.errors import KanonError, SolverError, UnusablePointError
 from kanon_milp.formulations import get_formulation
 from kanon_milp.formulations.restricted import RestrictedModel
 from kanon_milp.methods.arguments import check_available, checked_options
-from kanon_milp.methods.direct import TOO_LATE, settled
+from kanon_milp.methods.direct import TOO_LATE, settled, solve_direct
 from kanon_milp.methods.outcome import Found, Scale, scale_of
 from kanon_milp.methods.result import NO_SOLVER, Result
 from kanon_milp.methods.session import Session, limit_of
 from kanon_milp.methods.solve import solve
 from kanon_milp.presolve.preparation import presolve
+from kanon_milp.presolve.resources import too_large, too_long
 from kanon_milp.problem.exact import in_words
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import (
     Availability,
+    Capability,
     LinearModel,
     OnProgress,
     Progress,
@@ -153,8 +155,8 @@ class Recording(SolverAdapter):
 INFEASIBLE_BUT = "says infeasible, which a verified table refutes"
 
 
-def run(task: Mapping[str, Any], tell: Teller) -> Measured:
-    """Solve and check. Raises InputError for bad input, SolverError for a solver that fails."""
+def solving(task: Mapping[str, Any], tell: Teller) -> Measured:
+    """The kind "solve": solve and check. Raises InputError for bad input, SolverError for a solver that fails."""
     name = task["solver"]
     adapter = Recording(solvers.get("highs" if name == NO_SOLVER else name), task["permutation"])
     if name != NO_SOLVER:
@@ -188,6 +190,37 @@ def _solve_problem(problem: Problem, adapter: Recording, task: Mapping[str, Any]
     grace = task["parameters"]["late_seconds"]
     late = [] if grace is None else _late(result, task["time_limit"], float(grace))
     return replace(found, defects=(*found.defects, *late))
+
+
+def started(task: Mapping[str, Any], tell: Teller) -> Measured:
+    """The kind "started": a solver on the strong model of all candidates, handed the table that `method="search"` finds
+    in so many seconds before the clock starts. Raises SolverError without one."""
+    problem = problem_of(task["source"])
+    adapter = Recording(solvers.get(task["solver"]), task["permutation"])
+    seconds = float(task["parameters"]["start_seconds"])
+    start = solve(problem, method="search", time_limit=seconds, seed=task["seed"])
+    if start.groups is None:
+        raise SolverError("the search has found no start")
+    tell.ready()
+    clock, chosen = Clock(), get_formulation("strong")
+    prepared = presolve(problem, clock, merge=True)
+    instance = prepared.instance
+    threads = task["threads"] if Capability.THREADS in adapter.capabilities else 1
+    extra = {**chosen.tune(instance).get(adapter.name, {}), **task["options"]}
+    options = SolverOptions(task["time_limit"], threads, task["seed"], absolute_gap=INTEGRAL_GAP, extra=extra)
+    if obstacle := too_large(instance) or too_long(instance, options.time_limit):
+        raise SolverError(obstacle)
+    session = Session(
+        prepared, chosen, adapter, options, clock, start=start.groups,
+        on_progress=lambda point: tell.point(point.incumbent, point.bound),
+    )  # fmt: skip
+    with clock.step("build"):
+        model = chosen.build(instance)
+    result = solve_direct(session, model, own=True)
+    tell.point(result.objective, result.bound)
+    tell.done()
+    found = measured_of(result, adapter)
+    return replace(found, message="; ".join(filter(None, [f"start {start.exact_objective}", found.message])))
 
 
 def measured_of(result: Result, adapter: Recording) -> Measured:

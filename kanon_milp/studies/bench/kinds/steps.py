@@ -1,0 +1,180 @@
+"""Kinds that measure steps: of presolve, of the bound, and of the search under requirements."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from kanon_milp import solvers
+from kanon_milp.bounds import lagrangian, proven_bound, round_dual
+from kanon_milp.bounds.lagrangian_bound import proven_required, required_bound
+from kanon_milp.errors import SolverError
+from kanon_milp.formulations import get_formulation
+from kanon_milp.heuristics.effort import Effort
+from kanon_milp.heuristics.requirements.annealing import anneal
+from kanon_milp.heuristics.requirements.construction import construct
+from kanon_milp.heuristics.requirements.guide import Guide
+from kanon_milp.heuristics.worker_pool import open_pool
+from kanon_milp.methods.session import Session
+from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.instance import Instance, compress_table, recode, types_of, with_candidates
+from kanon_milp.presolve.preparation import presolve
+from kanon_milp.presolve.reductions import reduce
+from kanon_milp.presolve.row_types import compress
+from kanon_milp.problem.problem import Problem
+from kanon_milp.solvers import SolverOptions, StopReason
+from kanon_milp.solvers.pyomo_arrays import to_arrays
+from kanon_milp.studies.bench.measured import Measured, Teller, facts
+from kanon_milp.studies.bench.sources import problem_of
+from kanon_milp.studies.bench.statistics import MEASURED
+from kanon_milp.system.clock import Clock
+from kanon_milp.system.limit import Limit
+
+FIRST_SHARE = 1 / 6  # of the seconds of a bound under requirements, for multipliers that know sizes alone
+
+
+def presolving(task: Mapping[str, Any], tell: Teller) -> Measured:
+    """The kind "presolve": one step before a model; all steps before it are done before the clock starts.
+
+    compress: row types of the table in memory; group_by: polars' own group_by(...).len() of the same table; scan: row
+    types from a Parquet file, without holding the table. candidates: their enumeration; reduce: the reductions; bound:
+    the Lagrangian bound, so many iterations. The peak of memory counts from the start of the step, with what is held
+    then.
+    """
+    problem = problem_of(task["source"])
+    with tempfile.TemporaryDirectory() as folder:
+        step = _prepared(problem, task["method"], task["parameters"], Path(folder))
+        tell.ready()
+        made = step()
+        tell.done()
+    types = compress_table(problem)
+    sizes = _sizes(made) if isinstance(made, Instance) else {}
+    said = f"{made:,} row types" if isinstance(made, int) else f"bound {made:,.1f}" if isinstance(made, float) else ""
+    return Measured(MEASURED, message=said, problem=facts(problem, (types.count, types.star_count)), sizes=sizes)
+
+
+def _prepared(problem: Problem, step: str, parameters: Mapping[str, Any], folder: Path) -> Callable[[], object]:
+    """The step, with all that it needs in memory."""
+    names, keys = list(problem.table.quasi_identifiers), problem.table.keys
+    match step:
+        case "compress":
+            return lambda: compress_table(problem).count
+        case "group_by":
+            lazy = keys.lazy()
+            return lambda: lazy.group_by(names).len().collect(engine="streaming").height
+        case "scan":
+            path = folder / "table.parquet"
+            keys.write_parquet(path)
+            return lambda: compress(pl.scan_parquet(path), names).count
+    types = types_of(problem, compress_table(problem))
+    levels = recode(problem, types)
+    if step == "candidates":
+        return lambda: with_candidates(problem, types, levels)
+    instance = with_candidates(problem, types, levels)
+    if step == "reduce":
+        return lambda: _reduced(instance)
+    reduced = _reduced(instance)
+    return lambda: float(lagrangian(reduced, iterations=int(parameters["iterations"])).value)
+
+
+def _reduced(instance: Instance) -> Instance:
+    steps = reduce(instance)
+    return steps[-1].instance if steps else instance
+
+
+def _sizes(instance: Instance) -> dict[str, int | None]:
+    return {"candidates": instance.candidates.count, "pairs": instance.candidates.pairs}
+
+
+def bounding(task: Mapping[str, Any], tell: Teller) -> Measured:
+    """The kind "bound": a lower bound on the loss, within the time limit, proven in exact arithmetic, but for that of
+    the relaxation. Presolve is done before the clock starts.
+
+    sizes: multipliers that know sizes of groups alone. required: with requirements about sensitive attributes inside
+    the subproblems, from the multipliers of the first, which get a sixth of the time. relaxation: the optimum of the
+    linear relaxation of the strong formulation, by HiGHS.
+    """
+    problem = problem_of(task["source"])
+    prepared = presolve(problem, Clock(), merge=True)
+    instance, seconds, said = prepared.instance, task["time_limit"], ""
+    tell.ready()
+    proven: Fraction | int | None
+    if task["method"] == "relaxation":
+        proven = _relaxation(instance, seconds)
+    elif task["method"] == "sizes":
+        proven = proven_bound(instance, round_dual(lagrangian(instance, seconds=seconds)))
+    else:
+        start = lagrangian(instance, seconds=FIRST_SHARE * seconds).multipliers
+        point = required_bound(instance, start, seconds=(1 - FIRST_SHARE) * seconds)
+        proven = proven_required(instance, point)
+        said = f"{point.evaluations} iterations"
+    bound = None if proven is None else proven * instance.levels.unit
+    tell.point(None, None if bound is None else float(bound))
+    tell.done()
+    return Measured(
+        MEASURED,
+        proof="none" if bound is None else "bound",
+        bound=bound,
+        message=said,
+        problem=facts(problem, prepared.row_types),
+        sizes=_sizes(instance),
+    )
+
+
+def _relaxation(instance: Instance, seconds: float) -> Fraction | None:
+    """The optimal value of the linear relaxation, None where it takes longer."""
+    linear = to_arrays(get_formulation("strong").build(instance)).linear
+    relaxed = replace(linear, integer=np.zeros_like(linear.integer))
+    answer = solvers.get("highs").solve(relaxed, SolverOptions(time_limit=seconds))
+    if answer.stop_reason is not StopReason.OPTIMAL or answer.objective is None:
+        return None
+    return Fraction(answer.objective) - Fraction(1, 10**6) * max(1, round(abs(answer.objective)))
+
+
+def annealing(task: Mapping[str, Any], tell: Teller) -> Measured:
+    """The kind "anneal": tables under requirements, without neighbourhoods and solvers; the bound is computed before
+    the clock starts. Raises SolverError where there is no table.
+
+    construct: construction alone, from the multipliers of the bound. anneal: then annealing, until the time limit.
+    """
+    problem = problem_of(task["source"])
+    prepared = presolve(problem, Clock(), merge=True)
+    instance, before = prepared.instance, float(task["parameters"]["bound_seconds"])
+    unit = instance.levels.unit
+    point = required_bound(instance, lagrangian(instance, seconds=FIRST_SHARE * before).multipliers, seconds=before)
+    proven = proven_required(instance, point) * unit
+    tell.ready()
+    ends = time.perf_counter() + task["time_limit"]
+
+    def better(found: Assignment) -> None:
+        tell.point(float(found.cost * unit), float(proven))
+
+    found = construct(instance, point, Limit(ends), task["seed"])
+    if found is None:
+        raise SolverError("construction has found no table")
+    better(found)
+    if task["method"] == "anneal":
+        with open_pool(1, None) as pool:
+            found = anneal(Guide.of(instance, point), found, Effort(ends), pool, task["seed"], better)
+        better(found)
+    tell.done()
+    session = Session(prepared, get_formulation("strong"), solvers.get("highs"), SolverOptions(), Clock())
+    table = session.release(found)
+    return Measured(
+        MEASURED,
+        proof="bound",
+        objective=table.objective,
+        bound=proven,
+        verified=table.report.ok,
+        defects=tuple(f"verifier: {each}" for each in table.report.violations),
+        problem=facts(problem, prepared.row_types),
+        sizes=_sizes(instance),
+    )
