@@ -14,9 +14,8 @@ from kanon_milp.formulations.identification import build_identifying
 from kanon_milp.methods.exchange import export_model
 from kanon_milp.methods.quasi_identifiers import differing_columns
 from kanon_milp.presolve.assignment import expand
-from kanon_milp.presolve.partition import released_partition
+from kanon_milp.presolve.partition import partition_of_groups, released_partition
 from kanon_milp.presolve.preparation import presolve
-from kanon_milp.presolve.start import partition_of_groups
 from kanon_milp.problem.csv_files import csv_text
 from kanon_milp.problem.distances import MatrixDistance
 from kanon_milp.problem.privacy import Requirement

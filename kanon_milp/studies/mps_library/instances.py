@@ -22,8 +22,8 @@ from kanon_milp.methods.exchange import Stated, stated_model
 from kanon_milp.methods.full_domain import FullDomain
 from kanon_milp.methods.quasi_identifiers import differing_columns
 from kanon_milp.presolve.instance import compress_table, recode, types_of
+from kanon_milp.presolve.partition import assignment_of_groups
 from kanon_milp.presolve.row_types import compress
-from kanon_milp.presolve.start import assignment_of_groups
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import Hierarchies, Suppression
