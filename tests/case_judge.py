@@ -1,39 +1,127 @@
-"""The optimum of a random problem by brute force, and whether a result agrees with it."""
+"""The optimum of a random problem by brute force, and what is wrong with a result; no code of the package judges it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 import judges
-from oracle import optimum
+from oracle import Row, optimum, released_rows
 from sensitive_cases import SensitiveCase
+from strategies import Case
 
 import kanon_milp as km
 from kanon_milp.cli.exit_codes import exit_code
+from kanon_milp.verify import check_certificate
+
+AnyCase = Case | SensitiveCase
 
 
-def judge(case: SensitiveCase) -> Fraction | None:
-    return optimum(case.case.rows, case.k, **case.judged())
+@dataclass(frozen=True)
+class Truth:
+    """The optimum, and the least loss without side constraints; None where there is no table."""
+
+    best: Fraction | None
+    loss: Fraction | None
 
 
-def judge_subset(case: SensitiveCase) -> Fraction | None:
-    """Of a case in which some columns must be k-anonymous, by trying every table."""
-    assert case.subset is not None
-    judged, (columns, number), holds = case.case.judged(), case.subset, case.requirement
-    exempt = judged.pop("suppressed_rows") == "exempt"
+def plain(case: AnyCase) -> Case:
+    return case.case if isinstance(case, SensitiveCase) else case
 
-    def valid(released: Sequence[tuple[str | None, ...]]) -> bool:
-        return (
-            judges.k_anonymous_in(released, columns, number, exempt)
-            and judges.k_anonymous_in(released, range(len(released[0])), case.k, exempt)
-            and all(holds(group) for group in judges.groups_of(released).values())
+
+def judge(case: AnyCase, *, sides: bool = True) -> Fraction | None:
+    """The optimum, with or without the side constraints."""
+    base, judged = plain(case), case.judged()
+    if not sides:
+        judged = {key: value for key, value in judged.items() if key not in base.sides}
+    if not (isinstance(case, SensitiveCase) and case.sets):
+        return optimum(base.rows, case.k, **judged)
+    for key in ("suppressed_rows", "requirement", "units"):
+        judged.pop(key)
+    return judges.best_table(base.rows, lambda released: valid_table(case, released), **judged)
+
+
+def truth(case: AnyCase) -> Truth:
+    best = judge(case)
+    return Truth(best, judge(case, sides=False) if plain(case).sides else best)
+
+
+def valid_table(case: AnyCase, released: Sequence[Row]) -> bool:
+    """Whether the groups of a released table have what is asked for; cells and loss are another matter."""
+    every, exempt = range(len(plain(case).rows[0])), plain(case).suppressed_rows == "exempt"
+    if not isinstance(case, SensitiveCase):
+        return judges.k_anonymous_in(released, every, case.k, exempt)
+    groups = judges.groups_of(released)
+    return (
+        all(judges.k_anonymous_in(released, columns, k, exempt) for columns, k in case.sets)
+        and all(case.requirement(group) for group in groups.values())
+        and all(
+            (exempt and set(row) == {"*"})
+            or len(group if case.units is None else {case.units[i] for i in group}) >= case.k
+            for row, group in groups.items()
         )
+    )
 
-    return judges.best_table(case.case.rows, valid, **judged)
+
+def wrong_result(case: AnyCase, result: km.Result, known: Truth) -> list[str]:
+    """What is wrong with a result: verdict, optimum, bound, exit code and table."""
+    best, found = known.best, list[str]()
+    if result.report is not None and not result.report.ok:
+        found.append("verification failed: a table was made that the verifier refuses")
+    if result.proof == "infeasible" and (best is not None or result.table is not None):
+        found.append(f"infeasible: said of a problem with the optimum {best}")
+    if result.is_optimal and not (result.exact_objective == result.exact_bound == best and result.gap == 0):
+        found.append(f"wrong optimum: {result.exact_objective} and bound {result.exact_bound}, and it is {best}")
+    if (result.proof == "optimal") != result.is_optimal or (exit_code(result) == 0) != result.is_optimal:
+        found.append(f"wrong proof: {result.proof}, exit code {exit_code(result)}")
+    if (exit_code(result) == 3) != (result.proof == "infeasible"):
+        found.append(f"wrong exit code: {exit_code(result)} with the proof {result.proof}")
+    if result.stop_reason == "error":
+        found.append(f"error: {result.message[:200]}")
+    largest = plain(case).sides.get("objective") == "max_groups"
+    bound = result.exact_bound
+    if best is not None and bound is not None and (bound < best if largest else bound > best):
+        found.append(f"wrong bound: {bound}, and the optimum is {best}")
+    return found if result.table is None else [*found, *wrong_table(case, result)]
+
+
+def wrong_table(case: AnyCase, result: km.Result) -> list[str]:
+    """What is wrong with the table itself: cells, groups, loss, side constraints."""
+    base = plain(case)
+    assert result.table is not None
+    released = list(result.table.select(base.names).rows())
+    readings = released_rows(base.rows, base.hierarchies, base.vectors, base.weights, base.level_costs)
+    if any(i not in readings.get(row, {}) for i, row in enumerate(released)):
+        return ["wrong table: a released row is none that its row may become"]
+    if not valid_table(case, released):
+        return ["wrong table: a group has not what is asked for"]
+    loss = sum((readings[row][i] for i, row in enumerate(released)), Fraction(0))
+    groups, sides, said = len(set(released)), base.sides, result.exact_objective
+    if said != (loss if sides.get("objective", "loss") == "loss" else groups):
+        return [f"wrong objective: {said} of a table with loss {loss} and {groups} groups"]
+    broken = (
+        loss > sides.get("cost_bound", loss)
+        or groups < sides.get("min_groups", groups)
+        or groups > sides.get("max_groups", groups)
+    )
+    return ["wrong table: it breaks a side constraint"] if broken else []
+
+
+def wrong_certificate(problem: km.Problem, result: km.Result, known: Truth) -> list[str]:
+    """What is wrong with the certificate of a result."""
+    report, loss = check_certificate(problem, result.certify().as_dict()), known.loss
+    if not report.valid:
+        return [f"certificate refused: {'; '.join(report.problems)}"]
+    if loss is not None and report.bound > loss:
+        return [f"certificate above the optimum: {report.bound}, and no table loses less than {loss}"]
+    if loss is not None and " at all" in report.statement:
+        return ["certificate: it says that there is no table, and there is one"]
+    return []
 
 
 def check(expected: Fraction | None, result: km.Result) -> None:
+    """It has this optimum and proves it, or proves that there is no table."""
     if expected is None:
         assert result.proof == "infeasible"
         assert exit_code(result) == 3

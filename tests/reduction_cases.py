@@ -94,6 +94,8 @@ def keeps(problem: km.Problem, expected: Fraction | None, reductions: Sequence[R
     before = prepare(problem)
     steps = reduce(before, reductions)
     left = steps[-1].instance if steps else before
+    sizes = [each.candidates.count for each in (before, *(step.instance for step in steps))]
+    assert sizes == sorted(sizes, reverse=True)
     found = best(left)
     if expected is None:
         assert found is None

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from random import Random
 from typing import Any
 
 import judges
 import polars as pl
 from hypothesis import strategies as st
 from present import present
-from strategies import Case, cases, few_vectors
+from strategies import Case, by_hypothesis, drawn_case, drawn_tree, few_vectors, one_in
 
 import kanon_milp as km
 from kanon_milp.problem import distances
@@ -31,6 +32,7 @@ DISCLOSURE = tuple(f"delta {log} {absent}" for log in ("natural", "base2") for a
 DIVERSITY = ("p", "l frequency", "l distinct", "l blocki-williams")
 SHARES = ("alpha", "alpha named", "beta")
 KINDS = (*DIVERSITY, *SHARES, *DISCLOSURE, *CLOSENESS)
+NUMBER_KINDS = ("t ranks", "t numeric")  # of numbers alone
 FAMILIES = (DIVERSITY, SHARES, DISCLOSURE, CLOSENESS)
 
 
@@ -139,14 +141,16 @@ class Demand:
 class SensitiveCase:
     """A case of tests/strategies.py (the quasi-identifiers, recoding, sides), sensitive values and requirements.
 
-    subset: columns and number of a k-anonymity of some quasi-identifiers only.
+    sets: columns and number of each k-anonymity of some quasi-identifiers only. units: whose each row is, where k
+    counts these.
     """
 
     case: Case
     secrets: tuple[tuple[Value, ...], ...]
     demands: tuple[Demand, ...]
     with_k: bool = False
-    subset: tuple[tuple[int, ...], int] | None = None
+    sets: tuple[tuple[tuple[int, ...], int], ...] = ()
+    units: tuple[str, ...] | None = None
 
     @property
     def k(self) -> int:
@@ -157,7 +161,9 @@ class SensitiveCase:
         names, secret = self.case.names, [f"s{j}" for j in range(len(self.secrets[0]))]
         rows = [(*row, *secrets) for row, secrets in zip(self.case.rows, self.secrets, strict=True)]
         frame = pl.DataFrame(rows, schema=dict.fromkeys([*names, *secret], pl.String), orient="row")
-        return km.Table.from_frame(frame, names, secret)
+        if self.units is None:
+            return km.Table.from_frame(frame, names, secret)
+        return km.Table.from_frame(frame.with_columns(who=pl.Series(self.units)), names, secret, unit="who")
 
     def problem(self, privacy: Sequence[Any] | None = None) -> km.Problem:
         """The problem of the package, with other requirements if given."""
@@ -165,9 +171,7 @@ class SensitiveCase:
             privacy = [demand.package() for demand in self.demands]
             if self.with_k:
                 privacy.insert(0, km.KAnonymity(self.case.k))
-            if self.subset is not None:
-                columns, k = self.subset
-                privacy.append(km.KAnonymity(k, [f"q{c}" for c in columns]))
+            privacy += [km.KAnonymity(k, [f"q{c}" for c in columns]) for columns, k in self.sets]
         recoding = self.case.problem().recoding
         return km.Problem(self.table(), privacy, recoding, suppressed_rows=self.case.suppressed_rows, **self.case.sides)
 
@@ -187,146 +191,169 @@ class SensitiveCase:
 
     def judged(self) -> dict[str, Any]:
         """Arguments of the oracle."""
-        return {**self.case.judged(), "requirement": self.requirement}
+        return {**self.case.judged(), "requirement": self.requirement, "units": self.units}
 
 
-@st.composite
-def sensitive_cases(
-    draw: st.DrawFn,
+def drawn_sensitive_case(
+    rng: Random,
     kinds: Sequence[str] | None = None,
-    max_rows: int = 8,
+    rows: tuple[int, int] = (2, 8),
+    *,
     sides: bool = True,
     with_k: bool | None = None,
     most: int | None = None,
+    units: bool = False,
+    any_k: bool = False,
 ) -> SensitiveCase:
-    """Small tables with any combination of requirements, or with all of the named kinds.
+    """A small table with any combination of requirements, or with all of the named kinds.
 
-    most: with so many of the named kinds at most, instead of all: groups that satisfy many at once are few.
+    most: with so many of the named kinds at most, instead of all: groups that satisfy many at once are few. units: some
+    tables have a unit of protection.
     """
     if kinds is None:
-        one = st.sampled_from(FAMILIES).flatmap(st.sampled_from)
-        kinds = draw(st.lists(one, min_size=1, max_size=3))
+        kinds = [rng.choice(rng.choice(FAMILIES)) for _ in range(rng.choice([1, 1, 2, 3]))]
     elif most is not None:
-        kinds = draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=most, unique=True))
+        kinds = rng.sample(kinds, rng.randint(1, min(most, len(kinds))))
     # side constraints leave many problems without a solution, and so do few rows
-    least = draw(st.sampled_from([4, 2]))
-    plain = not sides or draw(st.booleans())
-    case = draw(cases(max_rows=max_rows, sides=not plain).filter(lambda case: len(case.rows) >= least))
-    numeric = any(kind.startswith(("t ranks", "t numeric")) for kind in kinds)
-    secrets = draw(sensitive_values(len(case.rows), numeric))
-    demands = tuple(draw(demanded(kind, secrets)) for kind in kinds)
-    return SensitiveCase(case, secrets, demands, draw(st.booleans()) if with_k is None else with_k)
+    least = min(rng.choice([4, rows[0]]), rows[1])
+    case = drawn_case(rng, (least, rows[1]), sides=sides and one_in(rng, 3), any_k=any_k)
+    secrets = drawn_secrets(rng, len(case.rows), any(kind.startswith(NUMBER_KINDS) for kind in kinds))
+    demands = tuple(drawn_demand(rng, kind, secrets) for kind in kinds)
+    with_k = with_k if with_k is not None else one_in(rng, 2)
+    if units and one_in(rng, 6):
+        return drawn_units(rng, SensitiveCase(case, secrets, demands, True))
+    return SensitiveCase(case, secrets, demands, with_k)
 
 
-@st.composite
-def sensitive_values(draw: st.DrawFn, rows: int, numeric: bool = False) -> tuple[tuple[Value, ...], ...]:
+def drawn_units(rng: Random, case: SensitiveCase) -> SensitiveCase:
+    """The same with units of some rows each, one row of which is often like another one."""
+    count = len(case.case.rows)
+    units = [f"person {rng.randrange(max(2, count - 1))}" for _ in range(count)]
+    units[:2] = ["person 0", "person 1"]
+    cells = list(case.case.rows)
+    for i, unit in enumerate(units):
+        cells[i] = cells[units.index(unit)] if one_in(rng, 2) else cells[i]
+    demands = tuple(replace(demand, k=1) for demand in case.demands)  # else it counts units as well
+    return replace(case, case=replace(case.case, rows=tuple(cells)), demands=demands, units=tuple(units))
+
+
+def drawn_secrets(rng: Random, rows: int, numeric: bool = False) -> tuple[tuple[Value, ...], ...]:
     """One or two sensitive attributes, never constant; numeric: the first looks like numbers."""
     columns = []
-    for column in range(draw(st.sampled_from([1, 1, 2]))):
-        numbers = (numeric and column == 0) or draw(st.integers(0, 2)) == 0
-        pool = draw(st.permutations(NUMBERS if numbers else WORDS))[: draw(st.integers(2, 4))]
-        held = draw(st.lists(st.sampled_from(pool), min_size=rows, max_size=rows))
+    for column in range(rng.choice([1, 1, 2])):
+        numbers = (numeric and column == 0) or one_in(rng, 3)
+        pool = rng.sample(NUMBERS if numbers else WORDS, rng.randint(2, 4))
+        held = [rng.choice(pool) for _ in range(rows)]
         if len(set(held)) == 1:
             held[0] = next(value for value in pool if value != held[0])
         columns.append(held)
     return tuple(zip(*columns, strict=True))
 
 
-@st.composite
-def demanded(draw: st.DrawFn, kind: str, secrets: tuple[tuple[Value, ...], ...]) -> Demand:
+def drawn_demand(rng: Random, kind: str, secrets: tuple[tuple[Value, ...], ...]) -> Demand:
     """A requirement of this kind that the package accepts for these values, its number often just at a border."""
-    every = tuple(range(len(secrets[0])))
-    if kind.startswith(("t ranks", "t numeric")):
-        every = tuple(c for c in every if all(row[c] in NUMBERS for row in secrets))
-    columns, named = every, False
+    columns, named = tuple(range(len(secrets[0]))), False
+    if kind.startswith(NUMBER_KINDS):
+        columns = tuple(c for c in columns if all(row[c] in NUMBERS for row in secrets))
     # with several attributes the requirement is about each of them, or one is named
-    if len(secrets[0]) > 1 and (kind == "alpha named" or len(every) < len(secrets[0]) or draw(st.booleans())):
-        columns, named = (draw(st.sampled_from(every)),), True
-    rows = range(len(secrets))
+    if len(secrets[0]) > 1 and (kind == "alpha named" or len(columns) < len(secrets[0]) or one_in(rng, 2)):
+        columns, named = (rng.choice(columns),), True
     counts = [[row[c] for row in secrets] for c in columns]
     fewest = min(len(set(held)) for held in counts)
     # numbers at which something changes come from a group that may be released
-    group = sorted(draw(st.sets(st.sampled_from(rows), min_size=1)))
+    group = sorted(rng.sample(range(len(secrets)), rng.randint(1, len(secrets))))
+
+    def made(numbers: Sequence[Fraction | int], **more: Any) -> Demand:
+        exact = Fraction(rng.choice(numbers))
+        written: list[int | str | Fraction] = [str(exact), exact, *([int(exact)] if exact.denominator == 1 else [])]
+        return Demand(kind, rng.choice(written), columns, named, **more)
 
     if kind in ("p", "l distinct", "l blocki-williams"):
-        return Demand(kind, draw(st.sampled_from([2, fewest, 1])), columns, named)
+        return Demand(kind, rng.choice([2, fewest, 1]), columns, named)
     if kind == "l frequency":
         border = 1 / largest_share(group, secrets, columns)
-        numbers = [border, Fraction(2), ONE, Fraction(3, 2), Fraction(fewest), border + SMALL, max(ONE, border - SMALL)]
-        number = draw(st.sampled_from(numbers))
-        return Demand(kind, draw(written(number)), columns, named)
+        return made([border, 2, 1, Fraction(3, 2), fewest, border + SMALL, max(ONE, border - SMALL)])
     if kind.startswith("alpha"):
-        values, held = None, counts[0]
-        if kind == "alpha named":
-            values = tuple(draw(st.lists(st.sampled_from(sorted(set(held), key=str)), min_size=1, unique=True)))
+        held = sorted(set(counts[0]), key=str)
+        values = tuple(rng.sample(held, rng.randint(1, len(held)))) if kind == "alpha named" else None
         border = largest_share(group, secrets, columns, values) or Fraction(1, 2)
-        number = draw(
-            st.sampled_from([border, border - SMALL, Fraction(1, 2), Fraction(2, 3), min(ONE, border + SMALL)])
-        )
-        k = draw(st.sampled_from([k for k in (1, 1, 2, 3) if k <= len(secrets)]))
-        return Demand(kind, draw(written(number)), columns, named, k, values)
+        k = rng.choice([k for k in (1, 1, 2, 3) if k <= len(secrets)])
+        numbers = [border, border - SMALL, Fraction(1, 2), Fraction(2, 3), min(ONE, border + SMALL)]
+        return made(numbers, k=k, values=values)
     if kind == "beta":
-        ratios = [r for c in columns for r in share_ratios(group, secrets, c)]
-        border = max(ratios) - 1
-        number = draw(st.sampled_from([border, max(NIL, border - SMALL), border + SMALL, ONE, Fraction(1, 2), NIL]))
-        return Demand(kind, draw(written(number)), columns, named)
+        border = max(r for c in columns for r in share_ratios(group, secrets, c)) - 1
+        return made([border, max(NIL, border - SMALL), border + SMALL, 1, Fraction(1, 2), 0])
     if kind.startswith("delta"):
         ratios = [r for c in columns for r in share_ratios(group, secrets, c) if r > 0]
         border = log_below(max(max(r, 1 / r) for r in ratios), base2="base2" in kind)
-        numbers = [border + SMALL, border, Fraction(1), Fraction(1, 2), Fraction(2), Fraction(7, 10)]
-        return Demand(kind, draw(written(max(SMALL, draw(st.sampled_from(numbers))))), columns, named)
-    ground = draw(grounds(kind.split()[1], sorted({v for held in counts for v in held}, key=str)))
+        numbers = [border + SMALL, border, ONE, Fraction(1, 2), Fraction(2), Fraction(7, 10)]
+        return made([max(SMALL, number) for number in numbers])
+    ground = drawn_ground(rng, kind.split()[1], sorted({v for held in counts for v in held}, key=str))
     pairs = list(zip(columns, counts, strict=True))
     border = max(judges.distance_from_table(group, secrets, c, ground.judge(held)) for c, held in pairs)
     numbers = [border, border, max(NIL, border - SMALL), min(ONE, border + SMALL), Fraction(3, 10), Fraction(1, 10)]
-    numbers += [NIL, ONE]
-    return Demand(kind, draw(written(draw(st.sampled_from(numbers)))), columns, named, ground=ground)
+    return made([*numbers, NIL, ONE], ground=ground)
 
 
-@st.composite
-def grounds(draw: st.DrawFn, name: str, values: Sequence[Value]) -> Ground:
+def drawn_ground(rng: Random, name: str, values: Sequence[Value]) -> Ground:
     """A ground distance over these values and, where it lists them, possibly others."""
     if name in ("equal", "ranks", "numeric"):
         return Ground(name)
-    known = tuple(draw(st.permutations([*values, *draw(st.sampled_from([(), ("other",), ("x", "y")]))])))
+    known = [*values, *rng.choice([(), ("other",), ("x", "y")])]
+    rng.shuffle(known)
     if name == "order":
-        return Ground(name, known)
+        return Ground(name, tuple(known))
     if name == "hierarchy":
-        return Ground(name, paths=draw(paths(known)))
+        return Ground(name, paths=tuple(drawn_tree(rng, known).values()))
     size = len(known)
-    # a distance of 0 between two values is allowed
-    cells = st.sampled_from([Fraction(1), Fraction(2), Fraction(1, 2), Fraction(3), Fraction(5, 3), Fraction(0)])
-    d = [[Fraction(0)] * size for _ in known]
-    for i, j in itertools.combinations(range(size), 2):
-        d[i][j] = d[j][i] = draw(cells)
-    # shortest paths are a metric
-    for middle, i, j in itertools.product(range(size), repeat=3):
+    d = [[NIL] * size for _ in known]
+    for i, j in itertools.combinations(range(size), 2):  # a distance of 0 between two values is allowed
+        d[i][j] = d[j][i] = Fraction(rng.choice(["1", "2", "1/2", "3", "5/3", "0"]))
+    for middle, i, j in itertools.product(range(size), repeat=3):  # shortest paths are a metric
         d[i][j] = min(d[i][j], d[i][middle] + d[middle][j])
+    if not max(map(max, d)):
+        d = [[Fraction(i != j) for j in range(size)] for i in range(size)]
     largest = max(map(max, d))
-    if not largest:
-        d, largest = [[Fraction(i != j) for j in range(size)] for i in range(size)], Fraction(1)
-    return Ground(name, known, matrix=tuple(tuple(x / largest for x in row) for row in d))
+    return Ground(name, tuple(known), matrix=tuple(tuple(x / largest for x in row) for row in d))
 
 
-@st.composite
-def paths(draw: st.DrawFn, values: Sequence[Value]) -> tuple[tuple[Value, ...], ...]:
-    """A nested hierarchy: at each level classes of the level below are thrown together."""
-    class_of = list(range(len(values)))
-    found: list[list[Value]] = [[value] for value in values]
-    for level in range(1, draw(st.integers(1, 3))):
-        parent = [draw(st.integers(0, 2)) for _ in range(max(class_of) + 1)]
-        class_of = [parent[c] for c in class_of]
-        if len(set(class_of)) == 1:  # all would meet below the top
-            break
-        for path, c in zip(found, class_of, strict=True):
-            path.append(f"level {level}, class {c}")
-    return tuple((*path, "*") for path in found)
+MOST_TABLES = 4100  # that trying them all takes a tenth of a second
 
 
-def written(number: Fraction | int) -> st.SearchStrategy[int | str | Fraction]:
-    """The ways to write an exact number."""
-    exact = Fraction(number)
-    return st.sampled_from([str(exact), exact, *([int(exact)] if exact.denominator == 1 else [])])
+def drawn_sets_case(
+    rng: Random, sets: tuple[int, int] = (1, 3), *, sides: bool = True, alone: bool = False
+) -> SensitiveCase:
+    """A table of which some columns, or several sets of them, apart, overlapping or one within another, must be
+    k-anonymous; with few enough possible released tables to try them all.
+
+    alone: nothing else is asked for.
+    """
+    kinds = () if alone else rng.choice([(), (), ("p",), ("beta",)])
+    base = drawn_sensitive_case(rng, kinds, (2, 6), sides=sides, with_k=False if alone else None)
+    case, rows, columns = few_vectors(rng, base.case, MOST_TABLES), len(base.case.rows), range(len(base.case.rows[0]))
+    chosen = []
+    for _ in range(rng.randint(*sets)):
+        some = tuple(sorted(rng.sample(columns, rng.randint(1, max(1, len(columns) - 1)))))
+        chosen.append((some, rng.choice([k for k in (2, 3, 4, 1) if k <= rows])))
+    return SensitiveCase(case, base.secrets, base.demands, base.with_k, tuple(chosen))
+
+
+def sensitive_cases(
+    kinds: Sequence[str] | None = None,
+    max_rows: int = 8,
+    sides: bool = True,
+    with_k: bool | None = None,
+    most: int | None = None,
+) -> st.SearchStrategy[SensitiveCase]:
+    """Small tables of `drawn_sensitive_case`."""
+    return by_hypothesis(
+        lambda rng: drawn_sensitive_case(rng, kinds, (2, max_rows), sides=sides, with_k=with_k, most=most)
+    )
+
+
+def subset_cases() -> st.SearchStrategy[SensitiveCase]:
+    """Small tables of which some columns must be k-anonymous."""
+    return by_hypothesis(lambda rng: drawn_sets_case(rng, (1, 1)))
 
 
 def largest_share(
@@ -355,16 +382,3 @@ def log_below(ratio: Fraction, base2: bool) -> Fraction:
         middle = (low + high) // 2
         low, high = (low, middle) if below(ratio, Fraction(middle, 1000)) else (middle, high)
     return Fraction(low, 1000)
-
-
-MOST_TABLES = 4100  # that trying them all takes a tenth of a second
-
-
-@st.composite
-def subset_cases(draw: st.DrawFn) -> SensitiveCase:
-    """Tables of which some columns must be k-anonymous, with few enough possible released tables to try them all."""
-    base = draw(sensitive_cases(kinds=draw(st.sampled_from([(), (), ("p",), ("beta",)])), max_rows=6))
-    case, rows, columns = few_vectors(draw, base.case, MOST_TABLES), len(base.case.rows), range(len(base.case.rows[0]))
-    subset = tuple(sorted(draw(st.sets(st.sampled_from(columns), min_size=1, max_size=max(1, len(columns) - 1)))))
-    number = draw(st.sampled_from([k for k in (2, 3, 4) if k <= rows]))
-    return SensitiveCase(case, base.secrets, base.demands, base.with_k, (subset, number))

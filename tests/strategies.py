@@ -1,11 +1,17 @@
-"""Random small problems, as plain data that both the package and the brute-force judge understand."""
+"""Random small problems, as plain data that both the package and the brute-force judge understand.
+
+The functions `drawn_...` draw from any `random.Random`: the conformance suite and the campaigns of benchmarks/ give one
+of a fixed seed, the strategies one that Hypothesis varies and shrinks.
+"""
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from random import Random
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -16,6 +22,8 @@ from kanon_milp.bounds import type_sets
 from kanon_milp.bounds.packing_cuts import TypeSets
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.verify.tables import SuppressedRows
+
+Drawn = TypeVar("Drawn")
 
 
 @dataclass(frozen=True)
@@ -73,8 +81,8 @@ class Case:
         }
 
 
-VALUES = ("a", "b", "c", "d")
-# three nested levels above the values; the missing value has a place of its own
+WEIGHTS = (*(Fraction(1),) * 2, Fraction(0), Fraction(2), Fraction(1, 2), Fraction(7, 3), Fraction(10))
+# three nested levels above the values, labels that stay the same on two of them; the missing value has its own
 PATHS: dict[str | None, tuple[str | None, ...]] = {
     "a": ("a", "ab", "abcd", "*"),
     "b": ("b", "ab", "abcd", "*"),
@@ -84,44 +92,87 @@ PATHS: dict[str | None, tuple[str | None, ...]] = {
 }
 
 
-@st.composite
-def cases(draw: st.DrawFn, max_rows: int = 8, max_columns: int = 3, sides: bool = True) -> Case:
-    """Small tables with any combination of mask, weights, hierarchies, side constraints and readings."""
-    m = draw(st.integers(1, max_columns))
-    value = st.sampled_from((*VALUES[: draw(st.integers(1, 4))], None) if draw(st.booleans()) else VALUES[:3])
-    rows = tuple(draw(st.lists(st.tuples(*[value] * m), min_size=1, max_size=max_rows)))
-    k = draw(st.sampled_from([k for k in (2, 3, 4, 1) if k <= len(rows)]))
-    with_hierarchy = draw(st.lists(st.integers(0, m - 1), unique=True, max_size=m)) if draw(st.booleans()) else []
-    heights = [3 if j in with_hierarchy else 1 for j in range(m)]
-    everything = list(itertools.product(*(range(h + 1) for h in heights)))
+def one_in(rng: Random, n: int) -> bool:
+    """With probability 1/n; what Hypothesis makes smaller is False."""
+    return rng.randrange(n) == n - 1
+
+
+def drawn_case(
+    rng: Random, rows: tuple[int, int] = (1, 8), columns: int = 3, *, sides: bool = True, any_k: bool = False
+) -> Case:
+    """A table with any combination of mask, weights, hierarchies, side constraints and readings.
+
+    rows: least and largest number. columns: the largest number. any_k: k may be more than the rows.
+    """
+    width = rng.randint(1, columns)
+    values: list[str | None] = [*"abcd"[: rng.randint(1, 4)], *([None] if one_in(rng, 3) else [])]
+    copied = rng.choice([0, 0, 3, 6])  # tenths of the rows that are like an earlier one
+    cells: list[tuple[str | None, ...]] = []
+    for _ in range(rng.randint(*rows)):
+        again = cells and rng.randrange(10) < copied
+        cells.append(rng.choice(cells) if again else tuple(rng.choice(values) for _ in range(width)))
+    plain = one_in(rng, 4)
+    trees = {c: drawn_tree(rng, values) for c in range(width) if one_in(rng, 2)} if not plain and one_in(rng, 2) else {}
+    heights = tuple(len(next(iter(trees[c].values()))) - 1 if c in trees else 1 for c in range(width))
     vectors = None
-    if draw(st.booleans()):
-        vectors = tuple(draw(st.lists(st.sampled_from(everything), min_size=1, max_size=6, unique=True)))
-    weight = st.sampled_from([Fraction(1), Fraction(0), Fraction(2), Fraction(1, 2), Fraction(7, 3)])
-    weights = tuple(draw(weight) for _ in range(m))
-    costs: st.SearchStrategy[tuple[Fraction | int, ...]] = st.sampled_from(
-        [(0, 1, 2, 3), (0, 0, Fraction(1, 3), 1), (0, Fraction(1, 4), Fraction(1, 4), 5)]
-    )
-    level_costs = {j: tuple(Fraction(cost) for cost in draw(costs)) for j in with_hierarchy if draw(st.booleans())}
-    extra: dict[str, Any] = {}
-    if sides:
-        if draw(st.booleans()):
-            extra["cost_bound"] = draw(st.integers(0, len(rows) * m))
-        if draw(st.booleans()):
-            extra["min_groups"] = draw(st.integers(1, 4))
-        if draw(st.booleans()):
-            extra["max_groups"] = draw(st.integers(extra.get("min_groups", 1), 5))
-        extra["objective"] = draw(st.sampled_from(["loss", "loss", "min_groups", "max_groups"]))
+    if not plain and one_in(rng, 2):
+        everything = list(itertools.product(*(range(height + 1) for height in heights)))
+        chosen = rng.sample(everything, min(rng.randint(1, 6), len(everything)))
+        vectors = tuple(dict.fromkeys([*chosen, *([] if one_in(rng, 4) else [heights])]))  # or few can be solved
     return Case(
-        rows,
-        k,
+        tuple(cells),
+        len(cells) + 1 if any_k and one_in(rng, 16) else rng.choice([k for k in (2, 3, 4, 1) if k <= len(cells)]),
         vectors,
-        weights,
-        dict.fromkeys(with_hierarchy, PATHS),
-        level_costs,
-        draw(st.sampled_from(["strict", "exempt"])),
-        extra,
+        tuple(rng.choice(WEIGHTS) if not plain and one_in(rng, 2) else Fraction(1) for _ in range(width)),
+        trees,
+        {c: drawn_level_costs(rng, heights[c]) for c in trees if one_in(rng, 2)},
+        rng.choice(["strict", "exempt"]),
+        drawn_sides(rng, len(cells), width) if sides and one_in(rng, 2) else {},
     )
+
+
+def drawn_tree(rng: Random, values: Sequence[str | None]) -> dict[str | None, tuple[str | None, ...]]:
+    """A nested hierarchy: at each level classes of the level below are thrown together."""
+    if one_in(rng, 2) and set(values) <= set(PATHS):
+        return PATHS
+    paths: dict[str | None, list[str | None]] = {value: [value] for value in values}
+    class_of = {value: number for number, value in enumerate(values)}
+    for level in range(1, rng.randint(2, 4)):
+        parent = [rng.randrange(3) for _ in range(max(3, len(values)))]
+        class_of = {value: parent[number] for value, number in class_of.items()}
+        if len(set(class_of.values())) == 1:  # all would meet below the top
+            break
+        for value, number in class_of.items():
+            paths[value].append(f"level {level}, class {number}")
+    return {value: (*path, "*") for value, path in paths.items()}
+
+
+def drawn_level_costs(rng: Random, height: int) -> tuple[Fraction, ...]:
+    """Costs that do not fall from level to level."""
+    steps = [rng.choice([Fraction(0), Fraction(1), Fraction(1, 3), Fraction(2)]) for _ in range(height)]
+    return tuple(itertools.accumulate(steps, initial=Fraction(0)))
+
+
+def drawn_sides(rng: Random, rows: int, columns: int) -> dict[str, Any]:
+    """Side constraints and an objective."""
+    found: dict[str, Any] = {}
+    if one_in(rng, 2):
+        found["cost_bound"] = rng.randint(0, rows * columns)
+    if one_in(rng, 2):
+        found["min_groups"] = rng.randint(1, 4)
+    if one_in(rng, 2):
+        found["max_groups"] = rng.randint(found.get("min_groups", 1), 5)
+    return {**found, "objective": rng.choice(["loss", "loss", "min_groups", "max_groups"])}
+
+
+def by_hypothesis(draw: Callable[[Random], Drawn]) -> st.SearchStrategy[Drawn]:
+    """What a function draws, as Hypothesis varies and shrinks it."""
+    return st.randoms(use_true_random=False).map(draw)
+
+
+def cases(max_rows: int = 8, max_columns: int = 3, sides: bool = True) -> st.SearchStrategy[Case]:
+    """Small tables of `drawn_case`."""
+    return by_hypothesis(lambda rng: drawn_case(rng, (1, max_rows), max_columns, sides=sides))
 
 
 def drawn_sets(data: st.DataObject, count: int, largest: int) -> tuple[TypeSets, np.ndarray[Any, np.dtype[np.int64]]]:
@@ -136,7 +187,7 @@ def covered(instance: Instance) -> bool:
     return set(instance.candidates.members.tolist()) == set(range(instance.types.count))
 
 
-def few_vectors(draw: st.DrawFn, case: Case, most: int) -> Case:
+def few_vectors(rng: Random, case: Case, most: int) -> Case:
     """The same case with few enough level vectors that its rows have at most so many released tables; that of full
     suppression is among them, so that most problems have a solution."""
     rows, columns = len(case.rows), range(len(case.rows[0]))
@@ -145,5 +196,4 @@ def few_vectors(draw: st.DrawFn, case: Case, most: int) -> Case:
     number = max(v for v in range(1, len(vectors) + 1) if v**rows <= most)
     if number == len(vectors):
         return case
-    chosen = draw(st.permutations(vectors))[:number]
-    return replace(case, vectors=tuple({heights: None, **dict.fromkeys(chosen)})[:number])
+    return replace(case, vectors=tuple(dict.fromkeys([heights, *rng.sample(vectors, number)]))[:number])

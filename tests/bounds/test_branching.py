@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
 from present import present
+from routes import few_cuts
 from strategies import Case, cases
 
 import kanon_milp as km
@@ -280,27 +281,6 @@ def branched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def no_cuts(guide: SizesGuide) -> None:
     """The bound stays as low as it is."""
     guide.raised = True
-
-
-def few_cuts(guide: SizesGuide) -> None:
-    """So few that the bound stays low."""
-    guide.dual = raise_bound(guide.session.instance, guide.dual, guide.tracker.best, BoundLimit(rounds=1))
-    guide.raised = True
-
-
-@given(case=cases(max_rows=9, sides=False))
-@settings(patient, max_examples=examples(40, 15))
-def test_the_hybrid_method_with_branches_agrees_with_brute_force(case: Case) -> None:
-    expected = optimum(case.rows, case.k, **case.judged())
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sizes_guide, "EASY_PAIRS", -1)
-        patch.setattr(SizesGuide, "promising", lambda *_: False)
-        patch.setattr(SizesGuide, "raise_bound", few_cuts)
-        patch.setattr(Search, "run", lambda *_: None)
-        patch.setattr(SizesGuide, "branches", property(lambda guide: guide.tracker.best is not None))
-        result = km.solve(case.problem(), method="search", time_limit=60)
-    assert result.proof == ("infeasible" if expected is None else "optimal")
-    assert result.exact_objective == expected
 
 
 @pytest.mark.parametrize(("rows", "k"), [(40, 3), (50, 4), (60, 5)])

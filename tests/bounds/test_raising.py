@@ -86,21 +86,6 @@ def test_no_bound_is_above_the_optimum(case: Case) -> None:
         assert report.bound <= expected
 
 
-@given(cases(max_rows=8, sides=False))
-@settings(patient, max_examples=examples(40, 13))
-def test_the_search_with_rank_one_rows_agrees_with_brute_force(case: Case) -> None:
-    expected = optimum(case.rows, case.k, **case.judged())
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sizes_guide, "EASY_PAIRS", -1)
-        patch.setattr(Search, "run", lambda *_: None)  # whatever the search would have found
-        result = km.solve(case.problem(), method="search", iteration_limit=1)
-    if expected is None:
-        assert result.proof == "infeasible"
-    else:
-        assert result.exact_objective == expected == result.exact_bound
-        assert result.is_optimal
-
-
 @given(cases(max_rows=8, sides=False), st.integers(0, 2))
 @settings(patient, max_examples=examples(40, 13))
 def test_fixing_with_rank_one_rows_keeps_what_is_better(case: Case, above: int) -> None:

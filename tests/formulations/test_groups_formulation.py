@@ -13,8 +13,8 @@ import pyomo.environ as pyo
 import pytest
 from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
-from oracle import SYMBOL, optimum
-from sensitive_cases import KINDS, SensitiveCase, sensitive_cases
+from oracle import SYMBOL
+from sensitive_cases import SensitiveCase, sensitive_cases
 from strategies import Case, cases
 
 import kanon_milp as km
@@ -26,7 +26,6 @@ from kanon_milp.formulations.strong import build_strong
 from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.presolve.reductions import MERGING, REDUCTIONS, reduce
-from kanon_milp.problem.powers import Base
 from kanon_milp.solvers import SolverOptions, get
 from kanon_milp.solvers.pyomo_arrays import to_arrays
 
@@ -36,74 +35,7 @@ relaxed = settings(
 )
 
 
-def check(expected: Fraction | None, result: km.Result) -> None:
-    if expected is None:
-        assert result.proof == "infeasible"
-        assert exit_code(result) == 3
-        assert result.table is None
-    else:
-        assert result.exact_objective == expected
-        assert result.exact_bound == expected
-        assert result.is_optimal
-        assert exit_code(result) == 0
-
-
 # ---------------------------------------------------------------------------------------------------- the optimum
-
-
-@given(cases(max_rows=8))
-@settings(relaxed, max_examples=examples(30, 10))
-def test_k_anonymity_agrees_with_brute_force(case: Case) -> None:
-    check(optimum(case.rows, case.k, **case.judged()), km.solve(case.problem(), formulation="groups"))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_each_kind_of_requirement_agrees_with_brute_force(kind: str) -> None:
-    @given(sensitive_cases([kind], max_rows=7))
-    @settings(relaxed, max_examples=3)
-    def agrees(case: SensitiveCase) -> None:
-        check(optimum(case.case.rows, case.k, **case.judged()), km.solve(case.problem(), formulation="groups"))
-
-    agrees()
-
-
-@given(sensitive_cases())
-@settings(relaxed, max_examples=examples(20, 6))
-def test_conjunctions_agree_with_brute_force(case: SensitiveCase) -> None:
-    check(optimum(case.case.rows, case.k, **case.judged()), km.solve(case.problem(), formulation="groups"))
-
-
-@given(sensitive_cases(max_rows=6))
-@settings(relaxed, max_examples=5)
-def test_a_users_model_has_the_same_optimum(case: SensitiveCase) -> None:
-    problem = case.problem()
-    model = km.build_model(problem, "groups")
-    expected = optimum(case.case.rows, case.k, **case.judged())
-    check(expected, km.solve_model(problem, model, formulation="groups"))
-
-
-@given(cases(max_rows=7))
-@settings(relaxed, max_examples=5)
-def test_cbc_agrees_with_brute_force(case: Case) -> None:
-    check(optimum(case.rows, case.k, **case.judged()), km.solve(case.problem(), "cbc", formulation="groups"))
-
-
-@pytest.mark.parametrize(
-    ("delta", "log", "weights", "rows"),
-    [
-        ("7/10", "natural", (1, 0), "aaz bax bby bay aay aax abx aaz aaz bby"),
-        ("9/10", "base2", (0, 1), "abx bax aay bay aby aay aaz abx bbx baz aaz"),
-    ],
-)
-def test_where_a_union_is_no_group_it_is_the_strong_optimum(
-    delta: str, log: Base, weights: tuple[int, int], rows: str
-) -> None:
-    frame = pl.DataFrame([tuple(row) for row in rows.split()], schema=["a", "b", "s"], orient="row")
-    table = km.Table.from_frame(frame, ["a", "b"], ["s"])
-    requirement = km.DeltaDisclosure(delta, log, "ignored")
-    problem = km.Problem(table, [requirement], km.Suppression({"a": weights[0], "b": weights[1]}))
-    strong = km.solve(problem).require_optimal()
-    assert km.solve(problem, formulation="groups").require_optimal().exact_objective == strong.exact_objective
 
 
 def test_it_solves_problems_of_the_library(models: object) -> None:

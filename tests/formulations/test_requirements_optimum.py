@@ -7,17 +7,16 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-import polars as pl
 import pyomo.environ as pyo
 import pytest
-from case_judge import check, judge, judge_subset, value
+from case_judge import value
 from census import census
 from effort import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
-from sensitive_cases import CLOSENESS, KINDS, Demand, SensitiveCase, sensitive_cases, subset_cases
-from strategies import Case, cases
+from sensitive_cases import CLOSENESS, SensitiveCase, sensitive_cases
+from strategies import cases
 
 import kanon_milp as km
 from kanon_milp.formulations import strong
@@ -26,31 +25,6 @@ relaxed = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
-
-
-@given(sensitive_cases())
-@settings(relaxed, max_examples=examples(200, 15))
-def test_conjunctions_agree_with_brute_force(case: SensitiveCase) -> None:
-    check(judge(case), km.solve(case.problem()))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_each_kind_of_requirement_agrees_with_brute_force(kind: str) -> None:
-    @given(sensitive_cases([kind], max_rows=7))
-    @settings(relaxed, max_examples=examples(20, 3))
-    def agrees(case: SensitiveCase) -> None:
-        check(judge(case), km.solve(case.problem()))
-
-    agrees()
-
-
-@given(sensitive_cases([kind for kind in KINDS if not kind.startswith("p")]))
-@settings(relaxed, max_examples=examples(100, 12))
-def test_with_variables_for_the_sizes_of_groups_it_agrees_with_brute_force(case: SensitiveCase) -> None:
-    """Which have them where there are many sensitive values, as no table of a few rows has."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(strong, "MOST_NONZEROS", 0)
-        check(judge(case), km.solve(case.problem()))
 
 
 @pytest.mark.parametrize("requirement", [km.LDiversity(2), km.TCloseness("2/5"), km.BetaLikeness(1)], ids=str)
@@ -68,82 +42,6 @@ def test_sizes_of_groups_are_sums_where_there_are_few_values(
             assert km.build_model(problem).rows.ctype is kind
         optima.append(km.solve(few, method="milp").require_optimal().objective)
     assert optima[0] == optima[1]
-
-
-@given(sensitive_cases(max_rows=9, sides=False))
-@settings(relaxed, max_examples=examples(20, 4))
-def test_up_to_nine_rows_agree_with_brute_force(case: SensitiveCase) -> None:
-    check(judge(case), km.solve(case.problem()))
-
-
-@given(sensitive_cases(max_rows=6))
-@settings(relaxed, max_examples=examples(20, 5))
-def test_cbc_agrees_with_brute_force(case: SensitiveCase) -> None:
-    check(judge(case), km.solve(case.problem(), "cbc"))
-
-
-@given(sensitive_cases(max_rows=6))
-@settings(relaxed, max_examples=examples(20, 5))
-def test_a_model_solved_as_a_users_model_gives_the_same_optimum(case: SensitiveCase) -> None:
-    problem = case.problem()
-    check(judge(case), km.solve_model(problem, km.build_model(problem)))
-
-
-@given(subset_cases())
-@settings(relaxed, max_examples=examples(60, 10))
-def test_k_anonymity_of_some_columns_agrees_with_trying_every_table(case: SensitiveCase) -> None:
-    check(judge_subset(case), km.solve(case.problem()))
-
-
-@pytest.mark.parametrize(
-    ("requirement", "rows", "expected"),
-    [
-        (km.BetaLikeness("499/1000"), "ax ax bx bx bx bx ay ay by", 3),
-        (km.AlphaKAnonymity("193/300"), "ax bx az by ax by bz", 2),
-        (km.AlphaKAnonymity("217/300"), "ax bx ax ay by bx ax by", 2),
-        (km.LDiversity("19/10"), "bz ax ay ay ax bx by by ax", 2),
-    ],
-    ids=str,
-)
-def test_tables_that_presolve_of_highs_1_15_1_got_wrong(requirement: Any, rows: str, expected: int) -> None:
-    # with the sizes of groups declared as continuous it called a dearer table optimal (doubleton equations)
-    frame = pl.DataFrame([tuple(row) for row in rows.split()], schema=["q", "s"], orient="row")
-    problem = km.Problem(km.Table.from_frame(frame, ["q"], ["s"]), [requirement])
-    check(Fraction(expected), km.solve(problem))
-    check(Fraction(expected), km.solve(problem, "cbc"))
-
-
-def test_a_table_that_presolve_of_highs_1_15_1_called_impossible() -> None:
-    # without its aggregator, and with continuous numbers of rows
-    rows = "abb2 bbb2 aab2 bab2 aba2 bab1 bab2 aab1 aaa5 bba1 bba5"
-    frame = pl.DataFrame([tuple(row) for row in rows.split()], schema=["q0", "q1", "q2", "s"], orient="row")
-    problem = km.Problem(
-        km.Table.from_frame(frame, ["q0", "q1", "q2"], ["s"]),
-        [km.PSensitivity(2)],
-        km.Suppression({"q0": 9, "q1": "1/2", "q2": 4}),
-        cost_bound=7,
-        objective="min_groups",
-        suppressed_rows="exempt",
-    )
-    check(Fraction(4), km.solve(problem))
-    check(Fraction(4), km.solve(problem, "cbc"))
-
-
-@pytest.mark.parametrize(
-    ("delta", "log", "weights", "rows"),
-    [
-        ("7/10", "natural", (1, 0), "aaz bax bby bay aay aax abx aaz aaz bby"),
-        ("3/5", "base2", (1, 0), "bbx aax bax abz bbx baz aax bay aaz bay aby"),
-        ("9/10", "base2", (0, 1), "abx bax aay bay aby aay aaz abx bbx baz aaz"),
-    ],
-)
-def test_groups_that_must_stay_apart_do(delta: str, log: Any, weights: tuple[int, int], rows: str) -> None:
-    # what ignores absent values is not merge-closed: with dominance these tables would cost more
-    table = tuple((row[0], row[1]) for row in rows.split())
-    plain = Case(table, 1, None, tuple(map(Fraction, weights)), {}, {}, "strict", {})
-    demand = Demand(f"delta {log} ignored", delta, (0,), named=False)
-    case = SensitiveCase(plain, tuple((row[2],) for row in rows.split()), (demand,))
-    check(judge(case), km.solve(case.problem()))
 
 
 # ------------------------------------------------------------------------------------- requirements that are equal

@@ -5,23 +5,19 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any
 
 import polars as pl
 import pytest
-from case_judge import judge
 from census import census
 from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
-from sensitive_cases import SensitiveCase, sensitive_cases
 from strategies import Case, cases
 
 import kanon_milp as km
-from kanon_milp.methods import full_domain, m_approximation
-from kanon_milp.methods.refusals import groups_not_merging
+from kanon_milp.methods import m_approximation
 from kanon_milp.problem.keys import mixed_key
 
 relaxed = settings(
@@ -30,54 +26,6 @@ relaxed = settings(
 )
 CUTS = ("mondrian", "mondrian_relaxed")
 DIVIDING = (*CUTS, "full_domain", "greedy")
-
-
-@pytest.mark.parametrize("method", DIVIDING)
-def test_it_is_valid_and_never_better_than_the_optimum(method: str) -> None:
-    @given(cases(max_rows=8, sides=False))
-    @settings(relaxed, max_examples=examples(100, 10))
-    def plain(case: Case) -> None:
-        problem = case.problem()
-        assume(not refused(problem))
-        valid(km.solve(problem, method=method), optimum(case.rows, case.k, **case.judged()))
-
-    @given(sensitive_cases(max_rows=7, sides=False))
-    @settings(relaxed, max_examples=examples(100, 10))
-    def sensitive(case: SensitiveCase) -> None:
-        problem = case.problem()
-        assume(not refused(problem))
-        valid(km.solve(problem, method=method), judge(case))
-
-    plain()
-    sensitive()
-
-
-def refused(problem: km.Problem) -> str:
-    return groups_not_merging(problem) or full_domain.refuses(problem)
-
-
-def valid(result: km.Result, best: Fraction | None) -> None:
-    assert result.proof != "optimal" or result.exact_objective == best
-    assert result.report is None or result.report.ok
-    if best is not None and result.problem.recoding.mask is None:
-        assert result.table is not None
-    if result.table is not None:
-        assert result.verified
-        assert result.exact_objective is not None
-        assert best is not None
-        assert result.exact_objective >= best
-
-
-@given(cases(max_rows=8, sides=False))
-@settings(relaxed, max_examples=examples(300, 20))
-def test_m_approximation_is_valid_and_its_bound_below_the_optimum(case: Case) -> None:
-    problem = case.problem()
-    assume(not m_approximation.refuses(problem))
-    best = optimum(case.rows, case.k, **case.judged())
-    result = km.solve(problem, method="m_approximation")
-    valid(result, best)
-    if best is not None and result.exact_bound is not None:
-        assert result.exact_bound <= best
 
 
 @given(cases(max_rows=8, sides=False))
@@ -134,9 +82,10 @@ def test_many_columns_need_no_candidates() -> None:
 def test_a_mask_without_a_common_pattern_is_said() -> None:
     table = km.Table.from_frame(pl.DataFrame({"a": list("xxyy"), "b": list("1234")}), ["a", "b"])
     problem = km.Problem(table, km.KAnonymity(4), km.PatternMask([["keep", "*"]]))
-    result = km.solve(problem, method="mondrian")
-    assert result.table is None
-    assert "the mask has no pattern" in result.message
+    for method, said in (("mondrian", "the mask has no pattern"), ("greedy", "another method may find one")):
+        result = km.solve(problem, method=method)
+        assert result.table is None
+        assert said in result.message
 
 
 def as_printed(rows: Sequence[tuple[str | None, ...]], k: int) -> set[int]:

@@ -6,51 +6,15 @@ import random
 
 import polars as pl
 import pytest
-from case_judge import judge
-from effort import examples
-from hypothesis import HealthCheck, assume, given, settings
-from oracle import optimum
+from hypothesis import HealthCheck, settings
 from present import present
-from sensitive_cases import SensitiveCase, sensitive_cases
-from strategies import Case, cases
 
 import kanon_milp as km
-from kanon_milp.methods.refusals import groups_not_merging
 
 relaxed = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
-
-
-def agrees(case: Case | SensitiveCase) -> None:
-    problem = case.problem()
-    assume(not groups_not_merging(problem))
-    expected = judge(case) if isinstance(case, SensitiveCase) else optimum(case.rows, case.k, **case.judged())
-    for method in ("subset_dp", "fpt"):
-        try:
-            result = km.solve(problem, method=method)
-        except km.InputError as error:  # too many guesses
-            if method == "fpt" and "sets of released rows" in str(error):
-                continue
-            raise
-        if expected is None:
-            assert result.proof == "infeasible"
-        else:
-            assert result.is_optimal
-            assert result.exact_objective == expected
-
-
-@given(cases(max_rows=8, sides=False))
-@settings(relaxed, max_examples=examples(200, 15))
-def test_it_agrees_with_brute_force(case: Case) -> None:
-    agrees(case)
-
-
-@given(sensitive_cases(max_rows=7, sides=False))
-@settings(relaxed, max_examples=examples(200, 15))
-def test_it_agrees_with_brute_force_on_sensitive_attributes(case: SensitiveCase) -> None:
-    agrees(case)
 
 
 def table(rows: int, columns: int, values: int, seed: int) -> km.Table:

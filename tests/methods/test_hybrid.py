@@ -13,23 +13,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
 from census import Q8, census, census_problem
 from command_line import processor_seconds, with_ctrl_c
-from effort import examples
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from oracle import optimum
+from hypothesis import HealthCheck, settings
 from present import present
-from strategies import Case, cases
 
 import kanon_milp as km
 from kanon_milp.cli.exit_codes import exit_code
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.search import Search
-from kanon_milp.methods import condensed_core, core_problem, registry, sizes_guide
+from kanon_milp.methods import core_problem, registry, sizes_guide
 from kanon_milp.methods.core_problem import CoreProblem
 from kanon_milp.methods.registry import (
     LIMITED_PAIRS,
@@ -43,95 +38,13 @@ from kanon_milp.methods.registry import (
 from kanon_milp.methods.sizes_guide import SizesGuide
 from kanon_milp.methods.verification import verify_files
 from kanon_milp.presolve.assignment import Assignment
-from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.solvers import SolverAdapter, SolverOptions, SolverResult, StopReason
 from kanon_milp.solvers.checked import solve_checked
-from kanon_milp.system.arrays import Flags
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import AlsoSet
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-
-
-@given(cases(max_rows=9, sides=False))
-@settings(relaxed, max_examples=examples(60, 25))
-def test_it_agrees_with_brute_force(case: Case) -> None:
-    expected = optimum(case.rows, case.k, **case.judged())
-    result = km.solve(case.problem(), method="search", iteration_limit=2)
-    if expected is None:
-        assert result.proof == "infeasible"
-        assert exit_code(result) == 3
-    else:
-        assert result.exact_objective == expected == result.exact_bound
-        assert result.is_optimal
-
-
-def agrees_with_brute_force(case: Case) -> None:
-    expected = optimum(case.rows, case.k, **case.judged())
-    result = km.solve(case.problem(), method="search", time_limit=60)
-    assert result.proof == ("infeasible" if expected is None else "optimal")
-    assert result.exact_objective == expected
-
-
-def agrees_by_condensed_models(case: Case, patch: pytest.MonkeyPatch) -> None:
-    """Whatever they are worth."""
-    patch.setattr(condensed_core, "WORTH", 2.0)
-    patch.setattr(SizesGuide, "promising", lambda *_: True)
-    patch.setattr(SizesGuide, "condenses", True)
-    agrees_with_brute_force(case)
-
-
-@given(cases(max_rows=9, sides=False))
-@settings(relaxed, max_examples=examples(40, 25))
-def test_models_before_the_search_agree_with_brute_force(case: Case) -> None:
-    agrees_with_brute_force(case)
-
-
-@given(cases(max_rows=9, sides=False))
-@settings(relaxed, max_examples=examples(60, 25))
-def test_condensed_models_agree_with_brute_force(case: Case) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        agrees_by_condensed_models(case, patch)
-
-
-@given(cases(max_rows=9, sides=False), st.data())
-@settings(relaxed, max_examples=examples(60, 25))
-def test_condensed_models_agree_with_brute_force_whatever_is_ample_first(case: Case, data: st.DataObject) -> None:
-    """So points that are no tables are repaired."""
-
-    def drawn(instance: Instance, *_: object) -> tuple[Flags, Flags]:
-        ample = data.draw(
-            st.lists(st.booleans(), min_size=instance.candidates.count, max_size=instance.candidates.count)
-        )
-        return np.array(ample, dtype=bool), np.zeros(instance.types.count, dtype=bool)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(condensed_core, "_by_prices", drawn)
-        agrees_by_condensed_models(case, patch)
-
-
-@given(cases(max_rows=9, sides=False))
-@settings(relaxed, max_examples=examples(40, 10))
-def test_condensed_models_that_are_given_up_leave_the_rest_to_the_search(case: Case) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(condensed_core, "LONG", -1.0)
-        patch.setattr(condensed_core, "FAR", -1.0)
-        agrees_by_condensed_models(case, patch)
-
-
-@given(cases(max_rows=8, sides=False))
-@settings(relaxed, max_examples=examples(40, 15))
-def test_cuts_before_the_search_agree_with_brute_force(case: Case) -> None:
-    """With nothing but the core problem after them."""
-    expected = optimum(case.rows, case.k, **case.judged())
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sizes_guide, "EASY_PAIRS", -1)
-        patch.setattr(SizesGuide, "promising", lambda *_: False)
-        patch.setattr(Search, "run", lambda *_: None)
-        result = km.solve(case.problem(), method="search", time_limit=60)
-    assert result.proof == ("infeasible" if expected is None else "optimal")
-    assert result.exact_objective == expected
 
 
 def test_small_tables_have_cuts_before_they_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:

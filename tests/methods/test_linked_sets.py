@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import replace
 
-import judges
 import numpy as np
 import pytest
+from case_judge import judge
 from census import Q8, census
 from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from sensitive_cases import MOST_TABLES
-from strategies import Case, cases, few_vectors
+from sensitive_cases import SensitiveCase, drawn_sets_case
+from strategies import by_hypothesis
 
 import kanon_milp as km
 from kanon_milp import solvers
@@ -30,40 +29,7 @@ from kanon_milp.solvers import SolverOptions
 from kanon_milp.solvers.proof import INTEGRAL_GAP
 from kanon_milp.system.clock import Clock
 
-
-@dataclass(frozen=True)
-class SetsCase:
-    """A case whose k is replaced by these sets of columns, each with its own."""
-
-    case: Case
-    sets: tuple[tuple[tuple[int, ...], int], ...]
-
-    def problem(self) -> km.Problem:
-        names = self.case.names
-        sets = [km.KAnonymity(k, quasi_identifiers=[names[c] for c in columns]) for columns, k in self.sets]
-        return replace(self.case.problem(), privacy=sets)
-
-    def optimum(self) -> Fraction | None:
-        """By trying every table."""
-        judged = self.case.judged()
-        exempt = judged.pop("suppressed_rows") == "exempt"
-        return judges.best_table(
-            self.case.rows,
-            lambda released: all(judges.k_anonymous_in(released, at, k, exempt) for at, k in self.sets),
-            **judged,
-        )
-
-
-@st.composite
-def sets_cases(draw: st.DrawFn) -> SetsCase:
-    """Two or three sets, apart, overlapping or one within another."""
-    case = few_vectors(draw, replace(draw(cases(max_rows=6)), sides={}), MOST_TABLES)
-    rows, columns = len(case.rows), range(len(case.rows[0]))
-    columns_of = st.sets(st.sampled_from(columns), min_size=1).map(lambda found: tuple(sorted(found)))
-    sets = draw(
-        st.lists(st.tuples(columns_of, st.sampled_from([k for k in (2, 3, 1) if k <= rows])), min_size=2, max_size=3)
-    )
-    return SetsCase(case, tuple(sets))
+sets_cases = by_hypothesis(lambda rng: drawn_sets_case(rng, (2, 3), sides=False, alone=True))
 
 
 def reduced(problem: km.Problem) -> Instance:
@@ -75,12 +41,12 @@ def proven(linked: LinkedSets, iterations: int = 60) -> tuple[LinkedPoint, int]:
     return point, proven_units(linked, point)
 
 
-@given(sets_cases(), st.integers(0, 2**32 - 1))
+@given(sets_cases, st.integers(0, 2**32 - 1))
 @settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=examples(300, 12))
-def test_no_table_costs_less_than_the_bound_at_any_multipliers(case: SetsCase, seed: int) -> None:
+def test_no_table_costs_less_than_the_bound_at_any_multipliers(case: SensitiveCase, seed: int) -> None:
     problem = case.problem()
     assume(len(sets_of(problem)) > 1)
-    prepared, best = presolve(problem, Clock()), case.optimum()
+    prepared, best = presolve(problem, Clock()), judge(case)
     linked = None if prepared.obstacle else linked_sets(prepared.instance)
     if linked is None:
         assert best is None
@@ -107,12 +73,12 @@ def test_no_table_costs_less_than_the_bound_at_any_multipliers(case: SetsCase, s
     assert result.exact_objective == best
 
 
-@given(sets_cases(), st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.1, 1.0]))
+@given(sets_cases, st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.1, 1.0]))
 @settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=examples(300, 12))
-def test_the_model_of_all_sets_has_the_optimum_whatever_is_fixed(case: SetsCase, seed: int, noise: float) -> None:
+def test_the_model_of_all_sets_has_the_optimum_whatever_is_fixed(case: SensitiveCase, seed: int, noise: float) -> None:
     problem = case.problem()
     assume(len(sets_of(problem)) > 1)
-    prepared, best = presolve(problem, Clock()), case.optimum()
+    prepared, best = presolve(problem, Clock()), judge(case)
     linked = None if prepared.obstacle else linked_sets(prepared.instance)
     start = None if linked is None else suppress_all(prepared.instance)
     if linked is None or start is None or best is None:

@@ -8,20 +8,15 @@ from collections.abc import Callable
 
 import polars as pl
 import pytest
-from case_judge import judge
 from census import census, census_problem
-from effort import examples
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, settings
 from oracle import optimum
-from sensitive_cases import SensitiveCase, sensitive_cases
-from strategies import Case, cases
 
 import kanon_milp as km
 from kanon_milp.heuristics.search import Search
 from kanon_milp.methods import core_trials, required_guide, sizes_guide
 from kanon_milp.methods.core_problem import CoreProblem
 from kanon_milp.methods.core_trials import CoreTrials
-from kanon_milp.methods.refusals import groups_not_alone
 from kanon_milp.methods.required_guide import RequiredGuide
 from kanon_milp.methods.required_search import RequiredSearch
 from kanon_milp.methods.sizes_guide import SizesGuide
@@ -37,17 +32,6 @@ def in_rounds(patch: pytest.MonkeyPatch, shortest: float) -> None:
     patch.setattr(SizesGuide, "_small", False)
     patch.setattr(sizes_guide, "EASY_PAIRS", -1)
     patch.setattr(sizes_guide, "SHORTEST_ROUND", shortest)
-
-
-@given(cases(max_rows=8, sides=False))
-@settings(relaxed, max_examples=examples(40, 10))
-def test_rounds_agree_with_brute_force(case: Case) -> None:
-    expected = optimum(case.rows, case.k, **case.judged())
-    with pytest.MonkeyPatch.context() as patch:
-        in_rounds(patch, 0.02)
-        result = km.solve(case.problem(), method="search", time_limit=60)
-    assert result.proof == ("infeasible" if expected is None else "optimal")
-    assert result.exact_objective == expected
 
 
 def test_a_long_limit_is_divided_into_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,18 +139,6 @@ def test_models_of_few_candidates_a_row_type_are_tried_sooner() -> None:
     assert CoreTrials(began, core_trials.FEW_PAIR_SECONDS).look(pairs, long.part(likely))
     assert not CoreTrials(began, core_trials.FEW_PAIR_SECONDS).look(pairs, long.part(0.5 * likely))
     assert not CoreTrials(began, 1e-6).look(core_trials.MOST_FEW + 1, long)
-
-
-@given(sensitive_cases(max_rows=7, sides=False))
-@settings(relaxed, max_examples=examples(40, 10))
-def test_trials_of_the_core_problem_agree_with_brute_force(case: SensitiveCase) -> None:
-    problem, expected = case.problem(), judge(case)
-    assume(not groups_not_alone(problem))
-    with pytest.MonkeyPatch.context() as patch:
-        trials_at_once(patch)
-        result = km.solve(problem, method="search", time_limit=60)
-    assert result.proof == ("infeasible" if expected is None else "optimal")
-    assert result.exact_objective == expected
 
 
 def agrees_with_one_model(patch: pytest.MonkeyPatch, solve: Callable[[CoreProblem], StopReason | None]) -> None:

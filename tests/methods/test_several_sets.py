@@ -8,11 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from case_judge import check, judge_subset
 from census import Q8, census
-from effort import examples
-from hypothesis import HealthCheck, given, settings
-from sensitive_cases import SensitiveCase, subset_cases
 
 import kanon_milp as km
 from kanon_milp.heuristics.greedy import suppress_all
@@ -28,15 +24,6 @@ def problem(rows: int, k: int = 5) -> km.Problem:
     columns = Q8[:6]
     table = km.Table.from_frame(census(rows).select(columns), columns)
     return km.Problem(table, [km.KAnonymity(k, quasi_identifiers=each) for each in SETS])
-
-
-@given(subset_cases())
-@settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=examples(60, 6))
-def test_with_that_start_it_agrees_with_trying_every_table(case: SensitiveCase) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(several_sets, "FEWEST_PAIRS", 0)
-        result = km.solve(case.problem(), node_limit=10_000)
-    check(judge_subset(case), result)
 
 
 def test_it_is_better_than_k_anonymity_of_all_columns(monkeypatch: pytest.MonkeyPatch) -> None:

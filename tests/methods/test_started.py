@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from case_judge import check, judge, value
+from case_judge import judge, value
 from census import census_problem
 from effort import examples
 from hypothesis import HealthCheck, given, settings
@@ -22,14 +22,6 @@ patient = settings(deadline=None, suppress_health_check=list(HealthCheck), max_e
 def as_if_slow(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(started, "LARGE", 0)
     patch.setattr(started, "SOLVE_SECONDS", 1e9)
-
-
-@given(sensitive_cases())
-@patient
-def test_the_search_before_the_model_loses_nothing(case: SensitiveCase) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        as_if_slow(patch)
-        check(judge(case), km.solve(case.problem(), method="milp", time_limit=600))
 
 
 @given(sensitive_cases())

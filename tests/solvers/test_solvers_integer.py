@@ -21,11 +21,8 @@ import pytest
 from effort import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from oracle import optimum
 from places import ROOT
-from sensitive_cases import SensitiveCase, sensitive_cases
 from solver_cases import ADAPTERS, INF, among, market_split, random_start
-from strategies import Case, cases
 
 import kanon_milp as km
 from kanon_milp import solvers
@@ -46,40 +43,10 @@ brief = settings(
 )
 
 
-def check(expected: Fraction | None, result: km.Result) -> None:
-    if expected is None:
-        assert result.proof == "infeasible"
-    else:
-        assert result.exact_objective == expected
-        assert result.exact_bound == expected
-        assert result.is_optimal
-
-
 # --- whole tables ----------------------------------------------------------------------------------
 
 
 OTHERS = ("l frequency", "alpha", "t equal short", "t ranks short", "t hierarchy short")
-
-
-@new_adapters
-@given(cases(max_rows=7))
-@brief
-def test_k_anonymity_agrees_with_brute_force(adapter: Any, case: Case) -> None:
-    check(optimum(case.rows, case.k, **case.judged()), km.solve(case.problem(), adapter))
-
-
-@new_adapters
-@given(sensitive_cases(["p"], max_rows=7))
-@brief
-def test_p_sensitivity_agrees_with_brute_force(adapter: Any, case: SensitiveCase) -> None:
-    check(optimum(case.case.rows, case.k, **case.judged()), km.solve(case.problem(), adapter))
-
-
-@new_adapters
-@given(sensitive_cases(OTHERS, max_rows=6, most=2))
-@brief
-def test_other_requirements_agree_with_brute_force(adapter: Any, case: SensitiveCase) -> None:
-    check(optimum(case.case.rows, case.k, **case.judged()), km.solve(case.problem(), adapter))
 
 
 def by_matrix() -> km.Problem:

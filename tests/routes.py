@@ -1,0 +1,407 @@
+"""Every way of the package from a problem to a result, for the conformance suite and the campaigns of benchmarks/.
+
+A route is a method, with a solver, a formulation or options, and perhaps a forced way through it: on a table of a few
+rows the bound and the first table meet before anything else begins, so that some steps are only reached where others
+are off. `agrees` says what is wrong with a result: what a route is not for it must refuse, all else it must get right.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import re
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from random import Random
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from case_judge import AnyCase, Truth, plain, truth, wrong_certificate, wrong_result
+from numpy.typing import NDArray
+from sensitive_cases import (
+    DISCLOSURE,
+    KINDS,
+    Demand,
+    SensitiveCase,
+    drawn_secrets,
+    drawn_sensitive_case,
+    drawn_sets_case,
+)
+from strategies import Case, drawn_case
+
+import kanon_milp as km
+from kanon_milp.bounds import BoundLimit, relaxations
+from kanon_milp.bounds.columns.cut_rounds import raise_bound
+from kanon_milp.formulations import strong
+from kanon_milp.heuristics.search import Search
+from kanon_milp.methods import (
+    condensed_core,
+    core_problem,
+    core_trials,
+    required_guide,
+    several_sets,
+    sizes_guide,
+    started,
+)
+from kanon_milp.methods.sizes_guide import SizesGuide
+from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.resources import network_relaxation
+
+Patch = tuple[object, str, Any]  # owner, name, value
+Solve = Callable[[km.Problem], km.Result]
+
+SIDES = frozenset({"cost bound", "min groups", "max groups", "fewest groups", "most groups"})
+SETS = frozenset({"a set of columns", "several sets of columns"})
+VALUES = frozenset({*KINDS, "several requirements", "two attributes"})
+NOT_ALONE = SIDES | SETS
+IGNORED = frozenset(kind for kind in DISCLOSURE if kind.endswith("ignored"))  # two groups may not become one
+REFUSED = ("is not for this problem", "formulation")
+
+
+def features(case: AnyCase) -> frozenset[str]:
+    """What is special about a case."""
+    base, found = plain(case), set[str]()
+    says = {
+        "exempt reading": base.suppressed_rows == "exempt",
+        "missing values": any(None in row for row in base.rows),
+        "rows alike": len(set(base.rows)) < len(base.rows),
+        "one row": len(base.rows) == 1,
+        "weights": set(base.weights) != {1},
+        "a column without weight": 0 in base.weights,
+        "hierarchies": bool(base.hierarchies),
+        "level costs": bool(base.level_costs),
+        "mask": base.vectors is not None,
+        "mask without full suppression": base.vectors is not None and top(case) not in base.vectors,
+        "cost bound": "cost_bound" in base.sides,
+        "min groups": "min_groups" in base.sides,
+        "max groups": "max_groups" in base.sides,
+        "fewest groups": base.sides.get("objective") == "min_groups",
+        "most groups": base.sides.get("objective") == "max_groups",
+        "k above the rows": case.k > len(base.rows),
+        "k": isinstance(case, Case) or case.with_k,
+    }
+    if isinstance(case, SensitiveCase):
+        found |= {demand.kind for demand in case.demands}
+        says |= {
+            "units": case.units is not None,
+            "a set of columns": len(case.sets) == 1,
+            "several sets of columns": len(case.sets) > 1,
+            "several requirements": len(case.demands) + case.with_k > 1,
+            "two attributes": len(case.secrets[0]) > 1,
+        }
+    return frozenset(found | {name for name, holds in says.items() if holds})
+
+
+def top(case: AnyCase) -> tuple[int, ...]:
+    """The level vector of full suppression."""
+    base = plain(case)
+    columns = range(len(base.rows[0]))
+    return tuple(len(next(iter(base.hierarchies[c].values()))) - 1 if c in base.hierarchies else 1 for c in columns)
+
+
+def one_group(case: AnyCase) -> bool:
+    """All rows may be fully suppressed, and are enough even where such rows are exempt from k."""
+    units = case.units if isinstance(case, SensitiveCase) else None
+    enough = case.k <= len(plain(case).rows if units is None else set(units))
+    return enough and "mask without full suppression" not in features(case)
+
+
+# -------------------------------------------------------------------------------------------------- what is drawn
+
+
+def any_case(rng: Random) -> AnyCase:
+    """Every kind of problem."""
+    match rng.randrange(8):
+        case 0:
+            return drawn_sets_case(rng)
+        case 1 | 2:
+            return drawn_case(rng, any_k=True)
+    return drawn_sensitive_case(rng, units=True, any_k=True)
+
+
+def sizes_case(rng: Random) -> AnyCase:
+    """k-anonymity at least loss, what the hybrid method has most steps for."""
+    return drawn_case(rng, (1, 9), sides=False)
+
+
+def values_case(rng: Random) -> AnyCase:
+    """Requirements about sensitive values at least loss."""
+    return drawn_sensitive_case(rng, rows=(2, 7), sides=False)
+
+
+def sets_case(rng: Random) -> AnyCase:
+    """Sets of columns that are k-anonymous."""
+    return drawn_sets_case(rng)
+
+
+def pairs_case(rng: Random) -> AnyCase:
+    """2-anonymity or 2-diversity."""
+    case = drawn_case(rng, (2, 9), sides=False)
+    kind = rng.choice(["k", "k", "l frequency", "alpha"])
+    if kind == "k":
+        return replace(case, k=2)
+    case = replace(case, rows=case.rows[:8], k=2)
+    secrets = tuple(row[:1] for row in drawn_secrets(rng, len(case.rows)))
+    return SensitiveCase(
+        case, secrets, (Demand(kind, "2" if kind == "l frequency" else "1/2", (0,), False),), rng.randrange(2) == 1
+    )
+
+
+# -------------------------------------------------------------------------------------------------------- routes
+
+
+@dataclass(frozen=True)
+class Route:
+    """A way to solve problems.
+
+    draw: which problems are drawn for it. refuses: what it is not for (features of a case). proves: it must end with a
+    proof. finds: it must have a table where all rows as one group are one. certified: certificates are checked too.
+    may: other refusals and errors that it is known for, a pattern of the message. forced: attributes that are replaced
+    meanwhile.
+    """
+
+    name: str
+    solve: Solve
+    draw: Callable[[Random], AnyCase] = any_case
+    refuses: frozenset[str] = frozenset()
+    proves: bool = True
+    finds: bool = True
+    certified: bool = False
+    may: str = ""
+    forced: tuple[Patch, ...] = ()
+
+    def __str__(self) -> str:
+        return self.name
+
+    def run(self, problem: km.Problem) -> km.Result:
+        """The result; raises as `solve` does."""
+        with ExitStack() as stack:
+            for owner, name, value in self.forced:
+                stack.enter_context(mock.patch.object(owner, name, value))
+            return self.solve(problem)
+
+
+def with_options(**options: Any) -> Solve:
+    return lambda problem: km.solve(problem, **options)
+
+
+def users_model(problem: km.Problem, formulation: str) -> km.Result:
+    """The model that users read and extend, solved as it is."""
+    return km.solve_model(problem, km.build_model(problem, formulation), formulation=formulation)
+
+
+def with_any_start(problem: km.Problem, **options: Any) -> km.Result:
+    """From a partition that is rarely a table of the problem."""
+    return km.solve(problem, start=np.random.default_rng(problem.table.n).integers(0, 3, problem.table.n), **options)
+
+
+def any_ample(instance: Instance, *_: object) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Candidates that a condensed model takes for ample without a reason."""
+    drawn = np.random.default_rng(instance.candidates.pairs).integers(2, size=instance.candidates.count)
+    return drawn.astype(bool), np.zeros(instance.types.count, dtype=bool)
+
+
+def few_cuts(guide: SizesGuide) -> None:
+    """So few that the bound stays low."""
+    guide.dual = raise_bound(guide.session.instance, guide.dual, guide.tracker.best, BoundLimit(rounds=1))
+    guide.raised = True
+
+
+def without_target(target: int | None = None, **more: Any) -> BoundLimit:
+    return BoundLimit(**more)
+
+
+NO_SEARCH: tuple[Patch, ...] = ((Search, "run", lambda *_: None),)
+NOT_EASY: tuple[Patch, ...] = ((sizes_guide, "EASY_PAIRS", -1),)
+NOT_PROMISING: tuple[Patch, ...] = ((SizesGuide, "promising", lambda *_: False),)
+CONDENSED: tuple[Patch, ...] = (
+    (condensed_core, "WORTH", 2.0),
+    (SizesGuide, "promising", lambda *_: True),
+    (SizesGuide, "condenses", True),
+)
+ROUGH: tuple[Patch, ...] = (
+    *NOT_EASY,
+    (sizes_guide, "COUNTED_EVALUATIONS", 2),
+    (sizes_guide, "BoundLimit", without_target),
+)
+SLOW: tuple[Patch, ...] = ((started, "LARGE", 0), (started, "SOLVE_SECONDS", 1e9))
+# the package's name `solve` is the function, not the module
+direct = importlib.import_module("kanon_milp.methods.direct")
+
+
+def _milp() -> Iterable[Route]:
+    for solver in ("highs", "cbc", "scip"):
+        yield Route(f"milp {solver}", with_options(method="milp", solver=solver), certified=solver == "highs")
+    old = with_options(method="milp", solver="pulp:PULP_CBC_CMD")
+    yield Route("milp cbc of pulp", old, may="its point does not satisfy the model")
+    yield Route(
+        "milp cpsat", with_options(method="milp", solver="cpsat"), may="may be fractional|integer programs only"
+    )
+    only_rows = VALUES | SETS | {"units"}
+    for solver in ("highs", "cbc"):
+        yield Route(
+            f"milp {solver} textbook",
+            with_options(method="milp", solver=solver, formulation="textbook"),
+            refuses=only_rows,
+        )
+        yield Route(
+            f"milp {solver} groups", with_options(method="milp", solver=solver, formulation="groups"), refuses=SETS
+        )
+    for name, refuses in (("strong", frozenset()), ("textbook", only_rows), ("groups", SETS)):
+        yield Route(f"a user's model, {name}", partial(users_model, formulation=name), refuses=refuses)
+    milp = with_options(method="milp")
+    yield Route("milp with variables for sizes", milp, forced=((strong, "MOST_NONZEROS", 0),))
+    yield Route("milp from the bound", milp, forced=((direct, "LARGE", 0),))
+    yield Route(
+        "milp from the relaxation",
+        milp,
+        forced=((direct, "network_relaxation", partial(network_relaxation, smallest=0)),),
+    )
+    yield Route("milp after the search", with_options(method="milp", time_limit=600), forced=SLOW)
+    yield Route("milp from any start", partial(with_any_start, method="milp"))
+    yield Route("milp of sets", with_options(node_limit=10_000), sets_case, forced=((several_sets, "FEWEST_PAIRS", 0),))
+
+
+def _search() -> Iterable[Route]:
+    counted = with_options(method="search", iteration_limit=2)
+    timed = with_options(method="search", time_limit=60)
+
+    def sizes(name: str, *forced: Patch, solve: Solve = timed, **more: Any) -> Route:
+        return Route(f"search, {name}", solve, sizes_case, forced=forced, **more)
+
+    yield Route("auto", with_options(), certified=True)
+    yield Route("auto within a limit", with_options(time_limit=60))
+    yield Route("search", counted, refuses=NOT_ALONE, certified=True)
+    yield Route("search from any start", partial(with_any_start, method="search", iteration_limit=2), refuses=NOT_ALONE)
+    yield Route("portfolio", with_options(method="portfolio", time_limit=60), refuses=NOT_ALONE)
+    yield sizes("models first")
+    yield sizes("condensed", *CONDENSED)
+    yield sizes("condensed by chance", *CONDENSED, (condensed_core, "_by_prices", any_ample))
+    yield sizes("condensed and given up", *CONDENSED, (condensed_core, "LONG", -1.0), (condensed_core, "FAR", -1.0))
+    yield sizes("cuts first", *NOT_EASY, *NOT_PROMISING, *NO_SEARCH)
+    yield sizes("cuts alone", *NOT_EASY, *NO_SEARCH, solve=with_options(method="search", iteration_limit=1))
+    yield sizes(
+        "branching",
+        *NOT_EASY,
+        *NOT_PROMISING,
+        *NO_SEARCH,
+        (SizesGuide, "raise_bound", few_cuts),
+        (SizesGuide, "branches", property(lambda guide: guide.tracker.best is not None)),
+    )
+    yield sizes(
+        "rounds", *NOT_EASY, *NOT_PROMISING, (SizesGuide, "_small", False), (sizes_guide, "SHORTEST_ROUND", 0.02)
+    )
+    yield sizes("rough bound", *ROUGH, solve=with_options(method="search", iteration_limit=1), certified=True)
+    yield sizes(
+        "rough bound alone",
+        *ROUGH,
+        (SizesGuide, "search", lambda _: None),
+        solve=with_options(method="search", iteration_limit=1),
+        certified=True,
+    )
+    yield Route(
+        "search under requirements, rough bound",
+        counted,
+        values_case,
+        certified=True,
+        forced=((required_guide, "COUNTED_ITERATIONS", 2), (required_guide, "EASY_PAIRS", -1)),
+    )
+    yield Route(
+        "search under requirements, trials",
+        timed,
+        values_case,
+        forced=((required_guide, "EASY_PAIRS", -1), (core_trials, "SECONDS", 1e-9)),
+    )
+    yield Route(
+        "search without a core problem",
+        counted,
+        refuses=NOT_ALONE,
+        proves=False,
+        certified=True,
+        forced=((core_problem, "MODEL_PAIRS", 0),),
+    )
+    yield Route("search for many units", counted, refuses=NOT_ALONE, forced=((relaxations, "MANY", 0),))
+
+
+def _others() -> Iterable[Route]:
+    merging = NOT_ALONE | IGNORED
+    yield Route("subset_dp", with_options(method="subset_dp"), refuses=merging)
+    yield Route("fpt", with_options(method="fpt"), refuses=merging, may="sets of released rows|would guess")
+    yield Route("matching", with_options(method="matching"), pairs_case)
+    yield Route("greedy", with_options(method="greedy"), refuses=NOT_ALONE, proves=False)
+    for name in ("mondrian", "mondrian_relaxed"):
+        yield Route(name, with_options(method=name), refuses=merging, proves=False)
+    yield Route("full_domain", with_options(method="full_domain"), refuses=merging | {"mask"}, proves=False)
+    yield Route(
+        "m_approximation", with_options(method="m_approximation"), refuses=merging | VALUES | {"units"}, proves=False
+    )
+
+
+ROUTES = (*_milp(), *_search(), *_others())
+
+
+# ------------------------------------------------------------------------------------------------------ agreement
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is wrong, empty if nothing is; whether the route refused the problem."""
+
+    wrong: tuple[str, ...] = ()
+    refused: bool = False
+    result: km.Result | None = None
+
+
+def agrees(case: AnyCase, route: Route, known: Truth | None = None) -> Verdict:
+    """Solve a case by a route and hold the result against brute force. known: what that says."""
+    problem, known = case.problem(), known or truth(case)
+    try:
+        result = route.run(problem)
+    except (km.InputError, km.SolverError) as error:
+        by_kind = features(case) & route.refuses and any(words in str(error) for words in REFUSED)
+        if by_kind or (route.may and re.search(route.may, str(error))):
+            return Verdict(refused=True)
+        return Verdict((f"refused: {error}",))
+    if route.may and result.stop_reason == "error" and re.search(route.may, result.message):
+        return Verdict(refused=True)
+    wrong = wrong_result(case, result, known)
+    if route.proves and result.proof not in ("optimal", "infeasible"):
+        wrong.append(f"not proven: {result.stop_reason}, {result.message[:100]}")
+    if route.finds and result.table is None and known.best is not None and one_group(case):
+        wrong.append(f"no table of a problem with the optimum {known.best}: {result.message[:100]}")
+    if route.certified and result.proof != "infeasible":
+        wrong += wrong_certificate(problem, result, known)
+    return Verdict(tuple(wrong), result=result)
+
+
+@cache
+def numbered(draw: Callable[[Random], AnyCase], number: int) -> AnyCase:
+    return draw(Random(f"{draw.__name__}-{number}"))
+
+
+@cache
+def known_truth(draw: Callable[[Random], AnyCase], number: int) -> Truth:
+    return truth(numbered(draw, number))
+
+
+@cache
+def selected(
+    draw: Callable[[Random], AnyCase], refuses: frozenset[str], count: int, span: int = 2000
+) -> tuple[int, ...]:
+    """So many numbers of cases, or more: each feature is had by one that is not to be refused, each refused one too."""
+    chosen, seen = list[int](), set[str]()
+    for number in range(span):
+        found = features(numbered(draw, number))
+        new = (found & refuses if found & refuses else found) - seen
+        if new:
+            chosen.append(number)
+            seen |= new
+    more = (
+        number
+        for number in itertools.count()
+        if number not in chosen and not features(numbered(draw, number)) & refuses
+    )
+    return tuple(sorted([*chosen, *itertools.islice(more, max(0, count - len(chosen)))]))
