@@ -57,6 +57,7 @@ SIDES = frozenset({"cost bound", "min groups", "max groups", "fewest groups", "m
 SETS = frozenset({"a set of columns", "several sets of columns"})
 VALUES = frozenset({*KINDS, "several requirements", "two attributes"})
 NOT_ALONE = SIDES | SETS
+MASKS = frozenset({"mask", "mask without full suppression"})
 IGNORED = frozenset(kind for kind in DISCLOSURE if kind.endswith("ignored"))  # two groups may not become one
 REFUSED = ("is not for this problem", "formulation")
 
@@ -334,7 +335,7 @@ def _others() -> Iterable[Route]:
     yield Route("greedy", with_options(method="greedy"), refuses=NOT_ALONE, proves=False)
     for name in ("mondrian", "mondrian_relaxed"):
         yield Route(name, with_options(method=name), refuses=merging, proves=False)
-    yield Route("full_domain", with_options(method="full_domain"), refuses=merging | {"mask"}, proves=False)
+    yield Route("full_domain", with_options(method="full_domain"), refuses=merging | MASKS, proves=False)
     yield Route(
         "m_approximation", with_options(method="m_approximation"), refuses=merging | VALUES | {"units"}, proves=False
     )
