@@ -138,11 +138,12 @@ class SizedFamily(Generic[T]):
     """A way to make instances of any size.
 
     name: on the command line. about: one line. source: paper and theorem. size: what the size means, default and
-    smallest one. make: from a size, a source of random numbers and the answer, with the parameters by name. own_no:
-    whether the answer no has a source problem of its own; else it is the known optimum that is to be beaten. largest:
-    size, and why it is the largest; None for any. reads: which kind of source problem of one's own it takes, empty for
-    none. of_source: from that and the answer that was asked for. imperfect: whether the optimum is known also where the
-    source problem has no perfect solution.
+    smallest one. make: a source problem of a size, from random numbers and the answer. own_no: whether the answer no
+    has a source problem of its own; else it is the known optimum that is to be beaten. largest: size, and why it is the
+    largest; None for any. reads: which kind of source problem of one's own it takes, empty for none. of_source: from
+    that and the answer that was asked for. build: the instance of a source problem, with the parameters by name; None
+    where `make` and `of_source` give it themselves. imperfect: whether the optimum is known also where the source
+    problem has no perfect solution.
     """
 
     name: str
@@ -151,11 +152,12 @@ class SizedFamily(Generic[T]):
     size: str
     default: int
     smallest: int
-    make: Callable[..., T]
+    make: Callable[..., Any]
     own_no: bool = False
     largest: int | None = None
     reads: str = ""
-    of_source: Callable[..., T] | None = None
+    of_source: Callable[..., Any] | None = None
+    build: Callable[..., T] | None = None
     parameters: tuple[Parameter, ...] = ()
     imperfect: bool = False
 
@@ -170,7 +172,7 @@ class SizedFamily(Generic[T]):
                 raise InputError(f"{self.name}: this family takes no source problem of your own")
             if size is not None:
                 raise InputError(f"{self.name}: give a size or a source problem of your own, not both")
-            return self.of_source(read_source(asked.source, self.reads), asked.answer, **numbers)
+            return self._built(numbers, self.of_source, read_source(asked.source, self.reads), asked.answer)
         size = self.default if size is None else size
         if size < self.smallest:
             raise InputError(f"{self.name}: the size must be at least {self.smallest} ({self.size}), found {size}")
@@ -181,7 +183,14 @@ class SizedFamily(Generic[T]):
             )
         answer = asked.answer or "yes"
         draw = source_of(self.name, size, seed, answer)
-        return self.make(size, draw, answer if self.own_no else "yes", **numbers)
+        return self._built(numbers, self.make, size, draw, answer if self.own_no else "yes")
+
+    def _built(self, numbers: Mapping[str, object], make: Callable[..., Any], *given: object) -> T:
+        try:
+            found: T = make(*given, **numbers) if self.build is None else self.build(make(*given), **numbers)
+        except InputError as error:
+            raise InputError(f"{self.name}: {error}") from None
+        return found
 
     def _numbers(self, given: Mapping[str, object]) -> dict[str, Fraction | None]:
         known = {each.name: each for each in self.parameters}

@@ -49,7 +49,7 @@ def three_set_cover_of(source: Source, asked: Answer | None) -> Generated:
     """The same, of sets of one's own."""
     sets, elements = list(source.members), len(source.names[0])
     if any(len(each) != 3 for each in sets):
-        raise InputError("three_set_cover: sets of three different elements are expected")
+        raise InputError("sets of three different elements are expected")
     refuse_large(2 * elements + 3 * len(sets), 3)
     return _three_set_cover(sets, elements, smallest_cover(range(elements), sets), asked, source.names[0])
 
@@ -67,7 +67,7 @@ def _without_partition(size: int, draw: random.Random) -> list[tuple[int, ...]]:
         if found is None:
             return listed_sets
         sets.remove(listed_sets[draw.choice(found)])
-    raise InputError(f"three_set_cover: no sets that {size} of them do not cover were found; choose a larger size")
+    raise InputError(f"no sets that {size} of them do not cover were found; choose a larger size")
 
 
 def _three_set_cover(
@@ -150,7 +150,7 @@ def minimum_cover_of(source: Source, asked: Answer | None) -> GeneratedColumns:
     refuse_large(elements + 1, len(sets))
     cover = smallest_cover(range(elements), sets)
     if cover is None:
-        raise InputError("minimum_cover: the sets do not cover their universe")
+        raise InputError("the sets do not cover their universe")
     reason = f"{len(cover)} sets cover, and no fewer do: all were tried"
     return _minimum_cover(sets, elements, cover, len(cover) - (asked == "no"), reason)
 

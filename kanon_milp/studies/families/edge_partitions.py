@@ -8,6 +8,7 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 from kanon_milp.errors import InputError
@@ -41,36 +42,17 @@ class _Case(NamedTuple):
     sensitive: list[str]
 
 
-def two_diversity(size: int, draw: random.Random, answer: Answer) -> Generated:
-    """Three sensitive attributes say which parts an edge touches (Theorem 1.6).
-
-    The proof takes a triangle for 2-diverse, which it is attribute by attribute. By the paper's Definition 1 no two
-    edges of a tripartite graph are partners, since both touch some part; so the form is "distinct".
-    """
-    return _partition(*_drawn(size, draw, answer), answer, _TWO)
-
-
-def two_diversity_of(source: Source, asked: Answer | None) -> Generated:
-    """The same, of a graph of one's own."""
-    return _partition(*_solved(source, "triangles_2_diversity"), asked, _TWO, source.names)
-
-
-def three_diversity(size: int, draw: random.Random, answer: Answer) -> Generated:
-    """One sensitive attribute says which two parts an edge joins (Theorem 1.7)."""
-    return _partition(*_drawn(size, draw, answer), answer, _THREE)
-
-
-def three_diversity_of(source: Source, asked: Answer | None) -> Generated:
-    """The same, of a graph of one's own."""
-    return _partition(*_solved(source, "triangles_3_diversity"), asked, _THREE, source.names)
-
-
+# Three sensitive attributes say which parts an edge touches. The proof takes a triangle for 2-diverse, which it is
+# attribute by attribute. By the paper's Definition 1 no two edges of a tripartite graph are partners, since both touch
+# some part; so the form is "distinct".
 _TWO = _Case("Theorem 1.6", LDiversity(2, form="distinct"), [f"touches_{part}" for part in PARTS])
+# One sensitive attribute says which two parts an edge joins.
 _THREE = _Case("Theorem 1.7", LDiversity(3), ["joins"])
+_Partition = tuple[list[PartEdge], list[Triangle] | None, Answer | None, tuple[tuple[str, ...], ...]]
 
 
-def _drawn(size: int, draw: random.Random, answer: Answer) -> tuple[list[PartEdge], list[Triangle] | None]:
-    """Edges, and for yes the triangles that they are."""
+def _drawn(size: int, draw: random.Random, answer: Answer) -> _Partition:
+    """Edges, for yes the triangles that they are, the answer, and no names."""
     number = math.isqrt(2 * size - 1) + 2  # vertices of a part
     refuse_large(3 * size, 3 * number)
     triangles = _disjoint(size, number, draw)
@@ -78,28 +60,22 @@ def _drawn(size: int, draw: random.Random, answer: Answer) -> tuple[list[PartEdg
     if answer == "no":
         edges = _without_partition(edges, draw)
     draw.shuffle(edges)
-    return edges, triangles if answer == "yes" else None
+    return edges, triangles if answer == "yes" else None, answer, ()
 
 
-def _solved(source: Source, family: str) -> tuple[list[PartEdge], list[Triangle] | None]:
+def _solved(source: Source, asked: Answer | None) -> _Partition:
     """Those of one's own graph."""
     if len(source.names) != 3:
-        raise InputError(f"{family}: three parts of vertices are expected, found {len(source.names)}")
+        raise InputError(f"three parts of vertices are expected, found {len(source.names)}")
     edges: list[PartEdge] = list(source.members)
     refuse_large(len(edges), sum(map(len, source.names)))
-    return edges, _falls_apart(edges)
+    return edges, _falls_apart(edges), asked, source.names
 
 
-def _partition(
-    edges: list[PartEdge],
-    triangles: list[Triangle] | None,
-    asked: Answer | None,
-    case: _Case,
-    names: tuple[tuple[str, ...], ...] = (),
-) -> Generated:
+def _partition(case: _Case, source: _Partition) -> Generated:
     """An edge is a row that says which two vertices it joins: a triangle loses three cells a row, and no other group
     that is diverse loses as few."""
-    theorem, requirement, sensitive = case
+    (theorem, requirement, sensitive), (edges, triangles, asked, names) = case, source
     called = ["-".join(names[part][number] for part, number in edge) for edge in edges] if names else ()
     answer = settled(asked, perfect=triangles is not None, otherwise="no")
     place = {edge: row for row, edge in enumerate(edges)}
@@ -388,13 +364,13 @@ def _read_truth(groups: Groups, graph: _Graph, clauses: list[Clause], names: tup
 FAMILIES = (
     Family(
         "triangles_2_diversity", "tripartite edge partition into triangles → 2-diversity of three attributes",
-        "Blocki, Williams 2010, Theorem 1.6", _SIZE, 4, 3, two_diversity, True, 60,
-        reads="parts", of_source=two_diversity_of,
+        "Blocki, Williams 2010, Theorem 1.6", _SIZE, 4, 3, _drawn, True, 60,
+        reads="parts", of_source=_solved, build=partial(_partition, _TWO),
     ),
     Family(
         "triangles_3_diversity", "tripartite edge partition into triangles → 3-diversity of one attribute",
-        "Blocki, Williams 2010, Theorem 1.7", _SIZE, 4, 3, three_diversity, True, 60,
-        reads="parts", of_source=three_diversity_of,
+        "Blocki, Williams 2010, Theorem 1.7", _SIZE, 4, 3, _drawn, True, 60,
+        reads="parts", of_source=_solved, build=partial(_partition, _THREE),
     ),
     Family(
         "one_in_three", "1-in-3 SAT → edge partition into 4-stars → binary 3-anonymity",

@@ -183,11 +183,11 @@ class _Bipartite:
         return cls.solved(q, neighbours, answer)
 
     @classmethod
-    def of_source(cls, source: Source, asked: Answer | None, family: str) -> _Bipartite:
+    def of_source(cls, source: Source, asked: Answer | None) -> _Bipartite:
         """One's own, solved."""
         sizes = [len(part) for part in source.names]
         if len(sizes) != 2 or sizes[0] != sizes[1] or sizes[0] % 2 or not sizes[0]:
-            raise InputError(f"{family}: two parts of one even number of vertices are expected, found {sizes}")
+            raise InputError(f"two parts of one even number of vertices are expected, found {sizes}")
         neighbours: list[set[int]] = [set() for _ in range(sizes[0])]
         for (_, a), (_, b) in source.members:
             neighbours[a].add(b)
@@ -207,50 +207,28 @@ class _Bipartite:
         return [["1" if b in self.neighbours[a] else "01" if a < self.q else "02" for b in half] for a in half]
 
 
-def bipartite(size: int, draw: random.Random, answer: Answer) -> Generated:
+def bipartite(graph: _Bipartite) -> Generated:
     """Two released row types: the vertices of a balanced complete bipartite subgraph, and all else (Proposition 1)."""
-    return _homogeneous(_Bipartite.drawn(size, draw, answer), "Proposition 1", 2)
+    return _homogeneous(graph, "Proposition 1", 2)
 
 
-def bipartite_of(source: Source, asked: Answer | None) -> Generated:
-    """The same, of a graph of one's own."""
-    return _homogeneous(_Bipartite.of_source(source, asked, "bipartite"), "Proposition 1", 2)
-
-
-def bipartite_types(size: int, draw: random.Random, answer: Answer, t_out: Fraction) -> Generated:
+def bipartite_types(graph: _Bipartite, t_out: Fraction) -> Generated:
     """The same with more released row types, all but two of them of rows that are alike (Theorem 1)."""
-    return _homogeneous(_Bipartite.drawn(size, draw, answer), "Theorem 1", int(t_out))
+    return _homogeneous(graph, "Theorem 1", int(t_out))
 
 
-def bipartite_types_of(source: Source, asked: Answer | None, t_out: Fraction) -> Generated:
-    """The same, of a graph of one's own."""
-    return _homogeneous(_Bipartite.of_source(source, asked, "bipartite_types"), "Theorem 1", int(t_out))
-
-
-def bipartite_sensitive(size: int, draw: random.Random, answer: Answer, t_out: Fraction, p: Fraction) -> Generated:
+def bipartite_sensitive(graph: _Bipartite, t_out: Fraction, p: Fraction) -> Generated:
     """The same with p different sensitive values in each group (Corollary 1.1).
 
     The paper sketches p = 2: the two special rows have the value 1, the vertices 0, and rows that are alike half and
     half. For larger p there are p - 1 of each special row, with the values 1 to p - 1, k is larger by p - 2, and rows
     that are alike have all values in turn.
     """
-    return _homogeneous(_Bipartite.drawn(size, draw, answer), "Corollary 1.1", int(t_out), p=int(p))
-
-
-def bipartite_sensitive_of(source: Source, asked: Answer | None, t_out: Fraction, p: Fraction) -> Generated:
-    """The same, of a graph of one's own."""
-    graph = _Bipartite.of_source(source, asked, "bipartite_sensitive")
     return _homogeneous(graph, "Corollary 1.1", int(t_out), p=int(p))
 
 
-def bipartite_diverse(size: int, draw: random.Random, answer: Answer, t_out: Fraction) -> Generated:
+def bipartite_diverse(graph: _Bipartite, t_out: Fraction) -> Generated:
     """The same with l-diversity alone: each row has a sensitive value of its own, and l = q + 1 (Corollary 1.2)."""
-    return _homogeneous(_Bipartite.drawn(size, draw, answer), "Corollary 1.2", int(t_out), diverse=True)
-
-
-def bipartite_diverse_of(source: Source, asked: Answer | None, t_out: Fraction) -> Generated:
-    """The same, of a graph of one's own."""
-    graph = _Bipartite.of_source(source, asked, "bipartite_diverse")
     return _homogeneous(graph, "Corollary 1.2", int(t_out), diverse=True)
 
 
@@ -315,7 +293,6 @@ def _read_subgraph(groups: Groups, graph: _Bipartite, ones: range) -> str:
     raise ValueError("no group stands for a complete bipartite subgraph")
 
 
-_BIPARTITE = "q of a subgraph with q + q vertices in a graph with 2q + 2q"
 _T_OUT = Parameter("t_out", "an integer of at least 2, default 4", Fraction(4), lambda t: t >= 2 and t.denominator == 1)
 _P = Parameter("p", "an integer of at least 2, default 2", Fraction(2), lambda p: p >= 2 and p.denominator == 1)
 FAMILIES = (
@@ -324,24 +301,20 @@ FAMILIES = (
         "Blocki, Williams 2010, Theorem 1.5, Appendix C", "parts of the partition", 4, 1, edge_partition, True,
         reads="graph", of_source=edge_partition_of,
     ),
-    Family(
-        "bipartite", "balanced complete bipartite subgraph → k-anonymity with t_out = 2",
-        "Bredereck et al. 2012, Proposition 1", _BIPARTITE, 2, 2, bipartite, True, 9,
-        reads="parts", of_source=bipartite_of,
-    ),
-    Family(
-        "bipartite_types", "balanced complete bipartite subgraph → k-anonymity with any t_out",
-        "Bredereck et al. 2012, Theorem 1", _BIPARTITE, 2, 2, bipartite_types, True, 4,
-        reads="parts", of_source=bipartite_types_of, parameters=(_T_OUT,),
-    ),
-    Family(
-        "bipartite_sensitive", "balanced complete bipartite subgraph → p-sensitivity with any t_out",
-        "Bredereck et al. 2012, Corollary 1.1", _BIPARTITE, 2, 2, bipartite_sensitive, True, 4,
-        reads="parts", of_source=bipartite_sensitive_of, parameters=(_T_OUT, _P),
-    ),
-    Family(
-        "bipartite_diverse", "balanced complete bipartite subgraph → l-diversity with any t_out",
-        "Bredereck et al. 2012, Corollary 1.2", _BIPARTITE, 2, 2, bipartite_diverse, True, 4,
-        reads="parts", of_source=bipartite_diverse_of, parameters=(_T_OUT,),
+    *(
+        Family(
+            name, f"balanced complete bipartite subgraph → {what}", f"Bredereck et al. 2012, {theorem}",
+            "q of a subgraph with q + q vertices in a graph with 2q + 2q", 2, 2, _Bipartite.drawn, True, largest,
+            reads="parts", of_source=_Bipartite.of_source, build=build, parameters=parameters,
+        )
+        for name, what, theorem, largest, build, parameters in (
+            ("bipartite", "k-anonymity with t_out = 2", "Proposition 1", 9, bipartite, ()),
+            ("bipartite_types", "k-anonymity with any t_out", "Theorem 1", 4, bipartite_types, (_T_OUT,)),
+            (
+                "bipartite_sensitive", "p-sensitivity with any t_out", "Corollary 1.1", 4, bipartite_sensitive,
+                (_T_OUT, _P),
+            ),
+            ("bipartite_diverse", "l-diversity with any t_out", "Corollary 1.2", 4, bipartite_diverse, (_T_OUT,)),
+        )
     ),
 )  # fmt: skip

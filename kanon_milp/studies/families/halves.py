@@ -7,6 +7,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 from kanon_milp.errors import InputError
 from kanon_milp.problem.privacy import KAnonymity
@@ -43,6 +44,7 @@ class _Bisection:
     cut: int
     answer: Answer = "yes"
     names: tuple[str, ...] = ()
+    share: Fraction = SHARES[0]
 
     @property
     def words(self) -> str:
@@ -82,28 +84,27 @@ class _Bisection:
         return f"cut of {_cut(self.edges, old[0])} edges" + listed(self.names, map(sorted, old))
 
 
-def _bisection(size: int, draw: random.Random, most: int, answer: Answer) -> _Bisection:
+def _drawn(most: int, size: int, draw: random.Random, answer: Answer) -> _Bisection:
+    """most: edges."""
     n = 2 * (size // 2)
     every = list(itertools.combinations(range(n), 2))
     for _ in range(ATTEMPTS):
         edges = sorted(draw.sample(every, min(n + n // 2, most, len(every))))
         half = smallest_bisection(n, edges)
         if answer == "yes" or _cut(edges, set(half)):
-            return _Bisection(n, edges, half, _cut(edges, set(half)), answer)
+            return _Bisection(n, edges, half, _cut(edges, set(half)), answer, share=draw.choice(SHARES))
     raise InputError("all graphs that were drawn fall into halves without an edge between them; choose a larger size")
 
 
-def _bisection_of(source: Source, asked: Answer | None, most: int, family: str) -> _Bisection:
+def _of_source(most: int, source: Source, asked: Answer | None) -> _Bisection:
     n, edges = len(source.names[0]), list(source.members)
     if n % 2 or n < 4:
-        raise InputError(f"{family}: an even number of at least 4 vertices is expected, found {n}")
+        raise InputError(f"an even number of at least 4 vertices is expected, found {n}")
     if len(edges) > most:
-        raise InputError(
-            f"{family}: at most {most} edges, found {len(edges)}: any set of their columns may be a pattern"
-        )
+        raise InputError(f"at most {most} edges, found {len(edges)}: any set of their columns may be a pattern")
     half = smallest_bisection(n, edges)
     if asked == "no" and not _cut(edges, set(half)):
-        raise InputError(f"{family}: halves without an edge between them cannot be improved on; the answer is not no")
+        raise InputError("halves without an edge between them cannot be improved on; the answer is not no")
     return _Bisection(n, edges, half, _cut(edges, set(half)), asked or "yes", source.names[0])
 
 
@@ -115,17 +116,8 @@ def _incidence(edges: list[Edge], vertices: int) -> list[list[object]]:
     return [[v + 1 if v in edge else 0 for edge in edges] for v in range(vertices)]
 
 
-def bisection(size: int, draw: random.Random, answer: Answer) -> Generated:
+def bisection(source: _Bisection) -> Generated:
     """Minimum bisection as (n/2)-anonymity (Theorem 3); the answer no asks for one edge fewer than the smallest cut."""
-    return _half_anonymity(_bisection(size, draw, MOST_EDGES, answer))
-
-
-def bisection_of(source: Source, asked: Answer | None) -> Generated:
-    """The same, of a graph of one's own."""
-    return _half_anonymity(_bisection_of(source, asked, MOST_EDGES, "bisection"))
-
-
-def _half_anonymity(source: _Bisection) -> Generated:
     n, m = source.vertices, len(source.edges)
     found = Generated(
         f"Minimum bisection of a graph with {n} vertices and {m} edges as (n/2)-anonymity",
@@ -141,24 +133,13 @@ def _half_anonymity(source: _Bisection) -> Generated:
     return source.generated(found)
 
 
-def bisection_share(size: int, draw: random.Random, answer: Answer, c: Fraction | None) -> Generated:
+def bisection_share(source: _Bisection, c: Fraction | None) -> Generated:
     """(n/2)-anonymity as (cn)-anonymity, c ≤ 1/3 (Theorem 4): n/2c - n new rows, and nm columns that tell old rows from
     new ones, so that these are never together."""
-    source = _bisection(size, draw, FEW_EDGES, answer)
-    return _share(source, draw.choice(SHARES) if c is None else c)
-
-
-def bisection_share_of(source: Source, asked: Answer | None, c: Fraction | None) -> Generated:
-    """The same, of a graph of one's own."""
-    return _share(_bisection_of(source, asked, FEW_EDGES, "bisection_share"), SHARES[0] if c is None else c)
-
-
-def _share(source: _Bisection, share: Fraction) -> Generated:
+    share = source.share if c is None else c
     n, m, rows_in_all = source.vertices, len(source.edges), source.vertices / (2 * share)
     if rows_in_all.denominator > 1:
-        raise InputError(
-            f"bisection_share: n/2c rows must be a whole number; for c = {share}, n = {n} it is {rows_in_all}"
-        )
+        raise InputError(f"n/2c rows must be a whole number; for c = {share}, n = {n} it is {rows_in_all}")
     new, added = int(rows_in_all) - n, n * m
     rows: list[list[object]] = [[*row, *[OLD] * added] for row in source.rows]
     rows += [[NEW] * (m + added)] * new
@@ -199,7 +180,7 @@ def half_clique_of(source: Source, asked: Answer | None, c: Fraction) -> Generat
     n, edges = len(source.names[0]), list(source.members)
     if n % 2 or not 6 <= n <= 2 * MOST_CLIQUE:
         raise InputError(
-            f"half_clique: an even number of 6 to {2 * MOST_CLIQUE} vertices is expected, found {n}: any set of half "
+            f"an even number of 6 to {2 * MOST_CLIQUE} vertices is expected, found {n}: any set of half "
             "of them may give a pattern"
         )
     return _half_clique(edges, n, clique(n, edges, n // 2), asked, c, source.names[0])
@@ -220,7 +201,7 @@ def _half_clique(
     size, m = n // 2, len(edges)
     rows_in_all = int(size / c)
     if rows_in_all < n + 2 and c != SHARE_OF_CLIQUE:
-        raise InputError(f"half_clique: two new rows are needed, n/2c - n of them; c = {c} gives fewer for n = {n}")
+        raise InputError(f"two new rows are needed, n/2c - n of them; c = {c} gives fewer for n = {n}")
     answer = settled(asked, perfect=found is not None, otherwise="no")
     rows = _incidence(edges, n) + [[i + 1] * m for i in range(n, rows_in_all)]
     bound = rows_in_all * m - size * (size * (size - 1) // 2)
@@ -260,12 +241,14 @@ _MIDDLE = Parameter(
 )
 FAMILIES = (
     Family(
-        "bisection", "minimum bisection → (n/2)-anonymity", "Liang, Yuan 2013, Theorem 3", "vertices", 8, 4, bisection,
-        True, 16, reads="graph", of_source=bisection_of,
+        "bisection", "minimum bisection → (n/2)-anonymity", "Liang, Yuan 2013, Theorem 3", "vertices", 8, 4,
+        partial(_drawn, MOST_EDGES), True, 16, reads="graph", of_source=partial(_of_source, MOST_EDGES),
+        build=bisection,
     ),
     Family(
         "bisection_share", "(n/2)-anonymity → (cn)-anonymity with c ≤ 1/3", "Liang, Yuan 2013, Theorem 4",
-        "vertices", 8, 4, bisection_share, True, 16, reads="graph", of_source=bisection_share_of, parameters=(_C,),
+        "vertices", 8, 4, partial(_drawn, FEW_EDGES), True, 16, reads="graph",
+        of_source=partial(_of_source, FEW_EDGES), build=bisection_share, parameters=(_C,),
     ),
     Family(
         "half_clique", "clique of half of the vertices → (cn)-anonymity with 1/3 < c < 1/2",

@@ -133,18 +133,9 @@ def _rows_of(triple: Triple, size: int) -> tuple[int, ...]:
     return tuple(d * size + v for d, v in enumerate(triple))
 
 
-def columns_27(size: int, draw: random.Random, answer: Answer) -> Generated:
+def columns_27(matching: _Matching) -> Generated:
     """An element is a row of 27 cells that name its triples, so that the rows of a triple agree in one column, and four
     rows in none (Theorem 1.2)."""
-    return _columns_27(_Matching.drawn(size, draw, answer))
-
-
-def columns_27_of(source: Source, asked: Answer | None) -> Generated:
-    """The same, of triples of one's own."""
-    return _columns_27(_Matching.of_source(source, asked))
-
-
-def _columns_27(matching: _Matching) -> Generated:
     size, triples = matching.size, matching.triples
     refuse_large(3 * size, 27)
     rows = []
@@ -152,7 +143,7 @@ def _columns_27(matching: _Matching) -> Generated:
         for v in range(size):
             named = [f"t{number}" for number, triple in enumerate(triples) if triple[d] == v]
             if len(named) > OCCURRENCES:
-                raise InputError(f"matching_27: an element is in {len(named)} triples; it may be in {OCCURRENCES}")
+                raise InputError(f"an element is in {len(named)} triples; it may be in {OCCURRENCES}")
             named += [f"own{d}_{v}_{number}" for number in range(OCCURRENCES - len(named))]
             period = (9, 3, 1)[d]
             rows.append([named[cell // period % 3] for cell in range(27)])
@@ -172,39 +163,19 @@ def _columns_27(matching: _Matching) -> Generated:
     return matching.generated(found, 3 * 26 * size)
 
 
-def closeness_low(size: int, draw: random.Random, answer: Answer, t: Fraction) -> Generated:
+def closeness_low(matching: _Matching, t: Fraction) -> Generated:
     """t < 1/3 with three sensitive values: an element is a row, a triple a column in which its elements agree
     (Theorem 6)."""
-    return _closeness_low(_Matching.drawn(size, draw, answer), t)
-
-
-def closeness_low_of(source: Source, asked: Answer | None, t: Fraction) -> Generated:
-    """The same, of triples of one's own."""
-    return _closeness_low(_Matching.of_source(source, asked), t)
-
-
-def _closeness_low(matching: _Matching, t: Fraction) -> Generated:
     rows, secrets = _incidence(matching, 3 * matching.size)
     return _closeness(matching, rows, secrets, TCloseness(str(t)), "Theorem 6")
 
 
-def closeness_high(size: int, draw: random.Random, answer: Answer, t: Fraction) -> Generated:
+def closeness_high(matching: _Matching, t: Fraction) -> Generated:
     """1/3 ≤ t < 1/2 with a fourth sensitive value at half the distance, and rows that stay alone (Theorem 7), of
     3n/(1 - 2t) rows."""
-    return _closeness_high(_Matching.drawn(size, draw, answer), t)
-
-
-def closeness_high_of(source: Source, asked: Answer | None, t: Fraction) -> Generated:
-    """The same, of triples of one's own."""
-    return _closeness_high(_Matching.of_source(source, asked), t)
-
-
-def _closeness_high(matching: _Matching, t: Fraction) -> Generated:
     count = 3 * matching.size / (1 - 2 * t)
     if count.denominator > 1:
-        raise InputError(
-            f"matching_t_high: 3n/(1 - 2t) rows must be a whole number; for t = {t}, n = {matching.size} it is {count}"
-        )
+        raise InputError(f"3n/(1 - 2t) rows must be a whole number; for t = {t}, n = {matching.size} it is {count}")
     rows, secrets = _incidence(matching, int(count))
     secrets += ["4"] * (len(rows) - len(secrets))
     half = [[Fraction(i != j) if "4" not in (a, b) or a == b else Fraction(1, 2) for j, b in enumerate("1234")]
@@ -248,21 +219,23 @@ def _closeness(
     return matching.generated(found, 3 * size * (m - 1))
 
 
-_SIZE = "triples of a perfect matching"
 _LOW = Parameter("t", "at least 0 and below 1/3, default 1/5", LOW, lambda t: 0 <= t < Fraction(1, 3))
 _HIGH = Parameter("t", "at least 1/3 and below 1/2, default 2/5", HIGH, lambda t: Fraction(1, 3) <= t < Fraction(1, 2))
-FAMILIES = (
+FAMILIES = tuple(
     Family(
-        "matching_27", "3-dimensional matching → 3-anonymity with 27 columns",
-        "Blocki, Williams 2010, Theorem 1.2, Lemma 1", _SIZE, 3, 1, columns_27, True,
-        reads="triples", of_source=columns_27_of, imperfect=True,
-    ),
-    Family(
-        "matching_t_low", "3-dimensional matching → t-closeness, t < 1/3", "Liang, Yuan 2013, Theorem 6", _SIZE, 3, 2,
-        closeness_low, True, reads="triples", of_source=closeness_low_of, parameters=(_LOW,), imperfect=True,
-    ),
-    Family(
-        "matching_t_high", "3-dimensional matching → t-closeness, 1/3 ≤ t < 1/2", "Liang, Yuan 2013, Theorem 7", _SIZE,
-        2, 2, closeness_high, True, reads="triples", of_source=closeness_high_of, parameters=(_HIGH,), imperfect=True,
-    ),
+        name, f"3-dimensional matching → {what}", source, "triples of a perfect matching", default, smallest,
+        _Matching.drawn, True, reads="triples", of_source=_Matching.of_source, build=build, parameters=parameters,
+        imperfect=True,
+    )
+    for name, what, source, default, smallest, build, parameters in (
+        (
+            "matching_27", "3-anonymity with 27 columns", "Blocki, Williams 2010, Theorem 1.2, Lemma 1", 3, 1,
+            columns_27, (),
+        ),
+        ("matching_t_low", "t-closeness, t < 1/3", "Liang, Yuan 2013, Theorem 6", 3, 2, closeness_low, (_LOW,)),
+        (
+            "matching_t_high", "t-closeness, 1/3 ≤ t < 1/2", "Liang, Yuan 2013, Theorem 7", 2, 2, closeness_high,
+            (_HIGH,),
+        ),
+    )
 )  # fmt: skip
