@@ -15,114 +15,61 @@ __version__ = "0.2.0"
 logging.getLogger(__name__).addHandler(logging.NullHandler())  # quiet until somebody asks for it
 
 if TYPE_CHECKING:
-    from kanon_milp.bounds.registry import register_bound
-    from kanon_milp.errors import (
-        FileWarning,
-        InputError,
-        KanonError,
-        KanonWarning,
-        NotProvenError,
-        RoleWarning,
-        SolverError,
-    )
-    from kanon_milp.methods.exchange import export_model, import_solution
-    from kanon_milp.methods.full_domain import FullDomain, FullDomainResult, solve_full_domain
-    from kanon_milp.methods.quasi_identifiers import QuasiIdentifiers, find_quasi_identifiers
-    from kanon_milp.methods.registry import Method, register_method
-    from kanon_milp.methods.result import Result
-    from kanon_milp.methods.session import Session
-    from kanon_milp.methods.solve import build_model, solve, solve_model
-    from kanon_milp.presolve.assignment import Assignment
-    from kanon_milp.presolve.row_types import RowTypes, compress
-    from kanon_milp.problem import distances
-    from kanon_milp.problem.database_tables import write_table
-    from kanon_milp.problem.hierarchies import Hierarchy
-    from kanon_milp.problem.privacy import (
-        AlphaKAnonymity,
-        BetaLikeness,
-        DeltaDisclosure,
-        KAnonymity,
-        LDiversity,
-        PSensitivity,
-        Requirement,
-        TCloseness,
-    )
-    from kanon_milp.problem.problem import Problem
-    from kanon_milp.problem.recoding import Hierarchies, PatternMask, Suppression
-    from kanon_milp.problem.table import Table, read_table
-    from kanon_milp.solvers import SolverAdapter, register_solver
-    from kanon_milp.studies import datasets
-    from kanon_milp.studies.comparison import Comparison, boxes, compare
-    from kanon_milp.studies.inspection import Inspection, inspect
-    from kanon_milp.studies.metrics import Metrics, measure
-    from kanon_milp.studies.model_files import ModelFile, read_model
-    from kanon_milp.studies.pages.result_page import write_report
-    from kanon_milp.studies.sweep import Sweep, SweepRow, sweep
-    from kanon_milp.verify import Report, check_certificate, verify
-
-__all__ = [
-    "AlphaKAnonymity",
-    "Assignment",
-    "BetaLikeness",
-    "Comparison",
-    "DeltaDisclosure",
-    "FileWarning",
-    "FullDomain",
-    "FullDomainResult",
-    "Hierarchies",
-    "Hierarchy",
-    "InputError",
-    "Inspection",
-    "KAnonymity",
-    "KanonError",
-    "KanonWarning",
-    "LDiversity",
-    "Method",
-    "Metrics",
-    "ModelFile",
-    "NotProvenError",
-    "PSensitivity",
-    "PatternMask",
-    "Problem",
-    "QuasiIdentifiers",
-    "Report",
-    "Requirement",
-    "Result",
-    "RoleWarning",
-    "RowTypes",
-    "Session",
-    "SolverAdapter",
-    "SolverError",
-    "Suppression",
-    "Sweep",
-    "SweepRow",
-    "TCloseness",
-    "Table",
-    "boxes",
-    "build_model",
-    "check_certificate",
-    "compare",
-    "compress",
-    "datasets",
-    "distances",
-    "export_model",
-    "find_quasi_identifiers",
-    "import_solution",
-    "inspect",
-    "measure",
-    "read_model",
-    "read_table",
-    "register_bound",
-    "register_method",
-    "register_solver",
-    "solve",
-    "solve_full_domain",
-    "solve_model",
-    "sweep",
-    "verify",
-    "write_report",
-    "write_table",
-]
+    from kanon_milp.bounds.registry import register_bound as register_bound
+    from kanon_milp.errors import FileWarning as FileWarning
+    from kanon_milp.errors import InputError as InputError
+    from kanon_milp.errors import KanonError as KanonError
+    from kanon_milp.errors import KanonWarning as KanonWarning
+    from kanon_milp.errors import NotProvenError as NotProvenError
+    from kanon_milp.errors import RoleWarning as RoleWarning
+    from kanon_milp.errors import SolverError as SolverError
+    from kanon_milp.methods.exchange import export_model as export_model
+    from kanon_milp.methods.exchange import import_solution as import_solution
+    from kanon_milp.methods.full_domain import FullDomain as FullDomain
+    from kanon_milp.methods.full_domain import FullDomainResult as FullDomainResult
+    from kanon_milp.methods.full_domain import solve_full_domain as solve_full_domain
+    from kanon_milp.methods.quasi_identifiers import QuasiIdentifiers as QuasiIdentifiers
+    from kanon_milp.methods.quasi_identifiers import find_quasi_identifiers as find_quasi_identifiers
+    from kanon_milp.methods.registry import Method as Method
+    from kanon_milp.methods.registry import register_method as register_method
+    from kanon_milp.methods.result import Result as Result
+    from kanon_milp.methods.session import Session as Session
+    from kanon_milp.methods.solve import build_model as build_model
+    from kanon_milp.methods.solve import solve as solve
+    from kanon_milp.methods.solve import solve_model as solve_model
+    from kanon_milp.methods.verification import register_requirement as register_requirement
+    from kanon_milp.presolve.assignment import Assignment as Assignment
+    from kanon_milp.presolve.row_types import RowTypes as RowTypes
+    from kanon_milp.presolve.row_types import compress as compress
+    from kanon_milp.problem import distances as distances
+    from kanon_milp.problem.database_tables import write_table as write_table
+    from kanon_milp.problem.hierarchies import Hierarchy as Hierarchy
+    from kanon_milp.problem.privacy import *  # noqa: F403
+    from kanon_milp.problem.problem import Problem as Problem
+    from kanon_milp.problem.recoding import Hierarchies as Hierarchies
+    from kanon_milp.problem.recoding import PatternMask as PatternMask
+    from kanon_milp.problem.recoding import Suppression as Suppression
+    from kanon_milp.problem.table import Table as Table
+    from kanon_milp.problem.table import read_table as read_table
+    from kanon_milp.solvers import SolverAdapter as SolverAdapter
+    from kanon_milp.solvers import register_solver as register_solver
+    from kanon_milp.studies import datasets as datasets
+    from kanon_milp.studies.comparison import Comparison as Comparison
+    from kanon_milp.studies.comparison import boxes as boxes
+    from kanon_milp.studies.comparison import compare as compare
+    from kanon_milp.studies.inspection import Inspection as Inspection
+    from kanon_milp.studies.inspection import inspect as inspect
+    from kanon_milp.studies.metrics import Metrics as Metrics
+    from kanon_milp.studies.metrics import measure as measure
+    from kanon_milp.studies.model_files import ModelFile as ModelFile
+    from kanon_milp.studies.model_files import read_model as read_model
+    from kanon_milp.studies.pages.result_page import write_report as write_report
+    from kanon_milp.studies.sweep import Sweep as Sweep
+    from kanon_milp.studies.sweep import SweepRow as SweepRow
+    from kanon_milp.studies.sweep import sweep as sweep
+    from kanon_milp.verify import Report as Report
+    from kanon_milp.verify import check_certificate as check_certificate
+    from kanon_milp.verify import verify as verify
 
 # where each public name is
 _HOMES = {
@@ -140,16 +87,6 @@ _HOMES = {
     "problem.hierarchies": ("Hierarchy",),
     "studies": ("datasets",),
     "studies.model_files": ("ModelFile", "read_model"),
-    "problem.privacy": (
-        "AlphaKAnonymity",
-        "BetaLikeness",
-        "DeltaDisclosure",
-        "KAnonymity",
-        "LDiversity",
-        "PSensitivity",
-        "Requirement",
-        "TCloseness",
-    ),
     "problem": ("distances",),
     "problem.problem": ("Problem",),
     "problem.recoding": ("Hierarchies", "PatternMask", "Suppression"),
@@ -159,6 +96,7 @@ _HOMES = {
     "methods.registry": ("Method", "register_method"),
     "methods.result": ("Result",),
     "methods.session": ("Session",),
+    "methods.verification": ("register_requirement",),
     "presolve.assignment": ("Assignment",),
     "presolve.row_types": ("RowTypes", "compress"),
     "methods.solve": ("build_model", "solve", "solve_model"),
@@ -175,16 +113,26 @@ _HOME = {name: f"{__name__}.{home}" for home, names in _HOMES.items() for name i
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name == "__all__":
+        return sorted({*_HOME, *_requirements()})
+    if name in _HOME:
+        home = import_module(_HOME[name])
+        value = getattr(home, name, None) or import_module(f"{_HOME[name]}.{name}")
+    elif name[:1].isupper() and name in _requirements():
+        value = _requirements()[name]
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = import_module(_HOME[name])
-    value = getattr(home, name, None) or import_module(f"{_HOME[name]}.{name}")
     globals()[name] = value
     return value
 
 
+def _requirements() -> dict[str, Any]:
+    registry = import_module(f"{__name__}.problem.privacy.registry")
+    return {"Requirement": registry.Requirement, **registry.BUILT_IN}
+
+
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_HOME, *_requirements()})
 
 
 class _Package(ModuleType):

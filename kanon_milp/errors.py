@@ -27,15 +27,6 @@ _PASSWORDS = (
         r"\1***",
     ),
 )
-_TERMS = {
-    "k_anonymity": "k-anonymity",
-    "p_sensitivity": "p-sensitivity",
-    "l_diversity": "l-diversity",
-    "t_closeness": "t-closeness",
-    "alpha_k_anonymity": "(alpha,k)-anonymity",
-    "beta_likeness": "beta-likeness",
-    "delta_disclosure": "delta-disclosure privacy",
-}
 
 
 class KanonError(Exception):
@@ -172,11 +163,6 @@ def type_in_words(value: object) -> str:
 def counted(number: int, word: str, plural: str = "") -> str:
     """Such as "1 field" and "2,000 fields"; plural: where it takes more than an s."""
     return f"{number:,} {word if number == 1 else plural or f'{word}s'}"
-
-
-def term(name: str) -> str:
-    """The field's term for a built-in requirement, such as l-diversity for l_diversity; another name as it is."""
-    return _TERMS.get(name, name)
 
 
 def nearest(word: str, known: list[str]) -> str:

@@ -14,6 +14,7 @@ import polars as pl
 import kanon_milp as km
 from kanon_milp.problem.distances import HierarchicalDistance, MatrixDistance, OrderedDistance
 from kanon_milp.solvers import Availability, LinearModel, RawResult, SolverCall
+from kanon_milp.verify.definitions.k_anonymity import DEFINITION
 
 FRAME = pd.DataFrame({"a": ["1", "1", "2", "2"], "b": ["x", "y", "x", "y"], "s": ["u", "v", "u", "v"]})
 TABLE = km.Table.from_frame(FRAME, ["a", "b"], "s")
@@ -231,6 +232,11 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
     ),
     "register_solver": (km.register_solver, {"adapter": Example}, {"adapter": ""}),
     "register_bound": (km.register_bound, {"bound": None}, {"bound": ""}),
+    "register_requirement": (
+        km.register_requirement,
+        {"kind": km.KAnonymity, "definition": DEFINITION},
+        {"kind": "", "definition": ""},
+    ),
     "register_method": (
         km.register_method,
         {"method": km.Method("tried", "", print)},  # type: ignore[arg-type]

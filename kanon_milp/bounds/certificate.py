@@ -87,7 +87,8 @@ from kanon_milp.presolve.reductions import Dominance, Viability
 from kanon_milp.presolve.row_types import RowTypes
 from kanon_milp.problem.arguments import file_path
 from kanon_milp.problem.hierarchies import Hierarchy
-from kanon_milp.problem.privacy import REQUIREMENTS, KAnonymity, Requirement, TCloseness
+from kanon_milp.problem.privacy import KAnonymity, Requirement, TCloseness
+from kanon_milp.problem.privacy.registry import REQUIREMENTS
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import Levels
 from kanon_milp.problem.table import Table

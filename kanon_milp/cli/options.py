@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial, wraps
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, get_type_hints
+from typing import Annotated, Any, ClassVar, TypeVar, get_type_hints
 
 import typer
 
@@ -25,7 +25,8 @@ from kanon_milp.errors import InputError
 from kanon_milp.problem.column_numbers import DECIMALS
 from kanon_milp.problem.databases import Database, as_files, is_address, location
 from kanon_milp.problem.hierarchies import Hierarchy
-from kanon_milp.problem.privacy import REQUIREMENTS, Requirement
+from kanon_milp.problem.privacy.base import INTEGER, Requirement
+from kanon_milp.problem.privacy.registry import REQUIREMENTS, swept_kinds
 from kanon_milp.problem.problem import Objective, Problem, SuppressedRows
 from kanon_milp.problem.recoding import Recoding
 from kanon_milp.problem.recoding_files import Makers, made_hierarchies, read_recoding
@@ -205,87 +206,89 @@ class RoleOptions:
         }
 
 
+C = TypeVar("C", bound=type)
+
+
+def options_of_requirements(group: C) -> C:
+    """Give a class, of which a group of options will be made, one for each parameter that has an option."""
+    for kind, parameter in OPTIONS.values():
+        option, declared = kind.option(parameter), kind.parameters[parameter]
+        form: Any = int if declared.types == INTEGER else str
+        shown = privacy_option(option, metavar=declared.metavar, help=declared.help)
+        swept = getattr(group, "SWEPT", False) and kind.swept is not None and parameter == kind.letter
+        if swept and kind.swept is not None:
+            metavar = "A..B,C" if ".." in kind.swept.example else "A,B"
+            form, help_ = str, f"Values of {kind.letter}, such as {kind.swept.example}."
+            shown = privacy_option(option, metavar=metavar, help=help_)
+        name = field_name(option)
+        group.__annotations__[name] = Annotated[form if declared.usual else form | None, shown]
+        setattr(group, name, declared.usual)
+    return group
+
+
+def field_name(option: str) -> str:
+    """Of the option in a group, such as l_form for --l-form."""
+    return option.removeprefix("--").replace("-", "_")
+
+
+# field of the options below → the requirement and its parameter
+OPTIONS = {
+    field_name(option): (kind, parameter)
+    for kind in REQUIREMENTS.values()
+    for parameter in kind.parameters
+    if (option := kind.option(parameter))
+}
+
+
 @dataclass(frozen=True)
+@options_of_requirements
 class PrivacyOptions:
     """What each group must have."""
 
-    k: Annotated[int | None, privacy_option("--k", help="k-anonymity: each group has at least k rows (or units).")] = (
-        None
-    )
-    p: Annotated[
-        int | None, privacy_option("--p", help="p-sensitivity: each group has at least p sensitive values.")
-    ] = None
-    l: Annotated[  # noqa: E741  (the papers' letter)
-        str | None,
-        privacy_option("--l", metavar="L", help="l-diversity, a rational: no value has more than 1/l of a group."),
-    ] = None
-    l_form: Annotated[str, privacy_option("--l-form", help="frequency, distinct or blocki-williams.")] = "frequency"
-    t: Annotated[
-        str | None,
-        privacy_option("--t", metavar="T", help="t-closeness, a rational such as 0.15 or 3/20: distance to the table."),
-    ] = None
-    distance: Annotated[
-        str,
-        privacy_option(
-            "--distance",
-            metavar="D",
-            help="Ground distance of t-closeness: equal, ordered, numeric, order:FILE, hierarchy:FILE or matrix:FILE.",
-        ),
-    ] = "equal"
-    alpha: Annotated[
-        str | None,
-        privacy_option("--alpha", metavar="A", help="(alpha,k)-anonymity: no value has more than A of a group."),
-    ] = None
-    beta: Annotated[str | None, privacy_option("--beta", metavar="B", help="Basic beta-likeness.")] = None
-    delta: Annotated[
-        str | None, privacy_option("--delta", metavar="D", help="delta-disclosure privacy, natural logarithm.")
-    ] = None
-
     def requirements(self, *, required: bool = True) -> list[Requirement]:
         """The requirements that they ask for."""
-        arguments: dict[str, dict[str, Any]] = {
-            "k": {"k": self.k},
-            "p": {"p": self.p},
-            "l": {"l": self.l, "form": self.l_form},
-            "t": {"t": self.t, "distance": self.distance},
-            "alpha": {"alpha": self.alpha},
-            "beta": {"beta": self.beta},
-            "delta": {"delta": self.delta},
-        }
-        if self.l is None and self.l_form != "frequency":
-            raise InputError("--l-form says how --l is meant; name --l too")
-        if self.t is None and self.distance != "equal":
-            raise InputError("--distance says how --t is meant; name --t too")
-        found = [REQUIREMENTS[name](**given) for name, given in arguments.items() if given[name] is not None]
+        found = []
+        for letter, kind in REQUIREMENTS.items():
+            given = {parameter: getattr(self, name) for name, (of, parameter) in OPTIONS.items() if of is kind}
+            if given[letter] is not None:
+                found.append(kind(**given))
+            for parameter, value in given.items():
+                if given[letter] is None and value != kind.parameters[parameter].usual:
+                    asked = kind.option(letter)
+                    raise InputError(f"{kind.option(parameter)} says how {asked} is meant; name {asked} too")
         if required and not found:
             raise InputError("name what each group must have: --k 5")
         return found
 
-
-Values = Annotated[str | None, privacy_option("--k", metavar="A..B,C", help="Values of k, such as 2..10,25.")]
+    @property
+    def files(self) -> list[Path]:
+        """The files that they name."""
+        named = [getattr(self, name) for name, (kind, parameter) in OPTIONS.items() if kind.parameters[parameter].files]
+        return [Path(path) for _, colon, path in (each.partition(":") for each in named) if colon]
 
 
 @dataclass(frozen=True)
+@options_of_requirements
 class SweptPrivacyOptions(PrivacyOptions):
-    """The same with lists of values for k, l and t."""
+    """The same with lists of values for what can be swept, such as k, l and t."""
 
-    SWEPT: ClassVar[tuple[str, ...]] = ("k", "l", "t")
-    k: Values = None  # type: ignore[assignment]
-    l: Annotated[  # noqa: E741
-        str | None, privacy_option("--l", metavar="A,B", help="Values of l, such as 1.5,2,3.")
-    ] = None
-    t: Annotated[str | None, privacy_option("--t", metavar="A,B", help="Values of t, such as 0.1,0.2.")] = None
+    SWEPT: ClassVar[bool] = True
 
     def lists(self) -> dict[str, list[str]]:
         """The values of each parameter that has some."""
-        given = {name: getattr(self, name) for name in self.SWEPT}
-        return {name: values(text, f"--{name}") for name, text in given.items() if text is not None}
+        given = {letter: getattr(self, letter) for letter in swept_kinds()}
+        return {letter: values(text, f"--{letter}") for letter, text in given.items() if text is not None}
+
+    def without_lists(self) -> SweptPrivacyOptions:
+        """All else."""
+        return replace(self, **dict.fromkeys(swept_kinds()))
 
     def requirements(self, *, required: bool = True) -> list[Requirement]:
         """The requirements with the first value of each list."""
-        first: dict[str, Any] = {name: found[0] for name, found in self.lists().items()}
-        if "k" in first:
-            first["k"] = integer(first["k"], "--k")
+        first: dict[str, Any] = {letter: found[0] for letter, found in self.lists().items()}
+        for letter, value in first.items():
+            if REQUIREMENTS[letter].parameters[letter].types == INTEGER:
+                first[letter] = integer(value, f"--{letter}")
         return PrivacyOptions(**{**vars(self), **first}).requirements(required=required)
 
 
@@ -439,12 +442,12 @@ class ProblemOptions:
 
 @dataclass(frozen=True)
 class SweptProblemOptions(ProblemOptions):
-    """The same with lists of values for k, l and t, which may also stand beside a model file."""
+    """The same with lists of values for what can be swept, which may also stand beside a model file."""
 
     privacy: SweptPrivacyOptions = SweptPrivacyOptions()
 
     def _of_model(self, model: Path) -> Asked:
-        once = replace(self.privacy, k=None, l=None, t=None)
+        once = self.privacy.without_lists()
         return super()._of_model(model) if once == self.privacy else replace(self, privacy=once)._of_model(model)
 
 

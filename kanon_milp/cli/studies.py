@@ -18,6 +18,7 @@ from kanon_milp.cli.help import HELP, Command, examples, output_option, recoding
 from kanon_milp.errors import InputError, counted
 from kanon_milp.methods import registry
 from kanon_milp.methods.verification import read_released
+from kanon_milp.problem.privacy.registry import swept_kinds
 from kanon_milp.studies import comparison, display
 from kanon_milp.studies import sweep as sweeping
 from kanon_milp.studies.sweep_files import WRITTEN as SWEEP_FILES
@@ -170,7 +171,8 @@ def sweep(
     """
     asked, swept = stated.read(model), stated.privacy.lists()
     if not swept:
-        raise InputError("name what is swept: --k 2..10, --l 1.5,2 or --t 0.1,0.2")
+        *others, last = (f"--{letter} {kind.swept.example}" for letter, kind in swept_kinds().items() if kind.swept)
+        raise InputError(f"name what is swept: {', '.join(others)} or {last}")
     if resume and out is None:
         raise InputError("--resume goes on with the sweep in a folder; name it with --out")
     beside = options.names(baselines, "--baselines", required=False)

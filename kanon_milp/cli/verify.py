@@ -112,7 +112,7 @@ def verify(
             recoding.mask,
             *([] if recoding.hierarchies is None else recoding.hierarchies.glob("*.csv")),
             *([] if asked is None else [asked.path, *as_files(asked.problem.sources)]),
-            Path(privacy.distance.partition(":")[2]),
+            *privacy.files,
         ]
         refuse_overwriting([("--groups", groups)], [path for path in read if path is not None])
         check_target(groups)

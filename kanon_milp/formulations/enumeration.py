@@ -24,8 +24,8 @@ from kanon_milp.errors import InputError
 from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged, indptr_of
-from kanon_milp.problem.privacy import Group
 from kanon_milp.problem.privacy.base import satisfies
+from kanon_milp.problem.records import Group
 from kanon_milp.system.arrays import Flags
 
 Numbers = tuple[int, ...]  # of rows, one for each cell

@@ -12,8 +12,9 @@ from kanon_milp.errors import UndecidedError
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.hierarchies import Label
-from kanon_milp.problem.privacy import Group, Requirement
+from kanon_milp.problem.privacy import Requirement
 from kanon_milp.problem.privacy.base import facts_of, least_rows, satisfies
+from kanon_milp.problem.records import Group
 from kanon_milp.system.arrays import Ints
 
 

@@ -11,11 +11,12 @@ import narwhals as nw
 import polars as pl
 
 from kanon_milp.errors import InputError, RoleWarning
+from kanon_milp.problem.arguments import instance_of, wrong
 from kanon_milp.problem.csv_files import DELIMITERS, CsvFormat
 from kanon_milp.problem.databases import Database, is_named_as_database
 from kanon_milp.problem.distances import GroundDistance, HierarchicalDistance
 from kanon_milp.problem.exact import Number
-from kanon_milp.problem.privacy import Requirement
+from kanon_milp.problem.privacy import Requirement, registry
 from kanon_milp.problem.problem import Problem, SuppressedRows
 from kanon_milp.problem.recoding import Recoding, Suppression
 from kanon_milp.problem.recoding_files import Makers, made_hierarchies, read_recoding
@@ -24,8 +25,24 @@ from kanon_milp.problem.table import SYMBOL, Missing, Table, file_kind, read_fra
 from kanon_milp.verify.certificate import CertificateReport, check_claim
 from kanon_milp.verify.check import verify
 from kanon_milp.verify.claims import Claim, claimed
+from kanon_milp.verify.definitions import REGISTERED, Definition
 from kanon_milp.verify.report import Report
 from kanon_milp.verify.tables import Cells, MissingKeys, ProblemData, Question
+
+
+def register_requirement(kind: type[Requirement], definition: Definition) -> None:
+    """Make a requirement of one's own known to model files, the command line, pages, sweeps, certificates and verifier.
+
+    kind: a class that declares `name`, `letter`, `summary` and `parameters`. definition: the verifier's own, which is
+    given nothing but the parameters. Raises InputError for what cannot be told from what there is.
+    """
+    if not (isinstance(kind, type) and issubclass(kind, Requirement)):
+        raise wrong("kind", "a class that is a Requirement", kind)
+    instance_of(definition, Definition, "definition", "what the verifier checks, a Definition")
+    if (definition.kind, definition.name) != (kind.__name__, kind.name):
+        raise InputError(f"definition must name the class {kind.__name__} and the requirement {kind.name}")
+    registry.add(kind)
+    REGISTERED[kind] = definition
 
 
 def verify_files(

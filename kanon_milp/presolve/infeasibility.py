@@ -11,10 +11,11 @@ import numpy as np
 from kanon_milp.errors import UndecidedError, counted
 from kanon_milp.presolve.instance import Instance, table_as_group
 from kanon_milp.presolve.row_types import RowTypes
-from kanon_milp.problem.privacy import Group, KAnonymity, Requirement
+from kanon_milp.problem.privacy import KAnonymity, Requirement
 from kanon_milp.problem.privacy.base import satisfies, viable_candidates
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import Levels, describe_vector
+from kanon_milp.problem.records import Group
 from kanon_milp.system.arrays import Flags
 
 SHOWN = 10

@@ -17,10 +17,10 @@ from kanon_milp.presolve.candidates import Candidates, enumerate_candidates
 from kanon_milp.presolve.row_types import RowTypes, compress
 from kanon_milp.problem.hierarchies import Label
 from kanon_milp.problem.keys import mixed_key
-from kanon_milp.problem.privacy import Group
 from kanon_milp.problem.privacy.base import least_rows
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import Choice, Levels, apply_recoding
+from kanon_milp.problem.records import Group
 from kanon_milp.system.arrays import Flags, Ints
 
 

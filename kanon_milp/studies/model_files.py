@@ -16,7 +16,8 @@ from kanon_milp.methods.result import Result
 from kanon_milp.problem.arguments import exists, file_path
 from kanon_milp.problem.csv_files import CsvFormat
 from kanon_milp.problem.exact import exact_number, in_words
-from kanon_milp.problem.privacy import REQUIREMENTS, Requirement
+from kanon_milp.problem.privacy import Requirement
+from kanon_milp.problem.privacy.registry import REQUIREMENTS
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import PatternMask, Recoding
 from kanon_milp.problem.recoding_files import read_recoding

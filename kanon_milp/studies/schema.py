@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, get_args
 
@@ -17,8 +17,8 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from kanon_milp.errors import InputError, kind_of, nearest
 from kanon_milp.methods import registry
-from kanon_milp.problem.privacy import REQUIREMENTS
-from kanon_milp.problem.privacy.base import INTEGER, LIST, NUMBER, TEXT
+from kanon_milp.problem.privacy.base import INTEGER, LIST, NUMBER, TEXT, Requirement
+from kanon_milp.problem.privacy.registry import REQUIREMENTS
 from kanon_milp.problem.problem import OBJECTIVES, SUPPRESSED_ROWS
 from kanon_milp.studies import datasets, generators
 
@@ -118,11 +118,11 @@ def _field(types: tuple[type, ...], meaning: str, choices: tuple[str, ...] = ())
     return (Annotated[kind, one_of(lambda: choices)] if choices else kind), key(meaning)
 
 
-def _parameters() -> dict[str, tuple[Any, Any]]:
+def _parameters(kinds: Sequence[type[Requirement]]) -> dict[str, tuple[Any, Any]]:
     """The parameters of all kinds of requirements, and which ones have each of them."""
     meanings: dict[str, dict[str, list[str]]] = {}
     found: dict[str, tuple[Any, Any]] = {}
-    for kind in REQUIREMENTS.values():
+    for kind in kinds:
         for name, parameter in kind.parameters.items():
             meanings.setdefault(name, {}).setdefault(parameter.meaning, []).append(kind.name)
             said = (f"of {' and '.join(of)}" + (f": {text}" if text else "") for text, of in meanings[name].items())
@@ -140,18 +140,6 @@ class _AnyRequirement(Entry):
 
 class _AnyPrivacy(Entry):
     where = "[privacy]"
-
-
-OneRequirement = create_model("OneRequirement", __base__=_AnyRequirement, **_parameters())  # type: ignore[call-overload]
-Privacy = create_model(  # type: ignore[call-overload]
-    "Privacy",
-    __base__=_AnyPrivacy,
-    **{letter: _field(kind.parameters[letter].types, kind.summary) for letter, kind in REQUIREMENTS.items()},
-    requirements=(
-        list[OneRequirement],  # type: ignore[valid-type]
-        key("or each requirement as a table of its own, [[privacy.requirements]], with all of its arguments"),
-    ),
-)
 
 
 class Recoding(Entry):
@@ -207,21 +195,35 @@ class Known(Entry):
     source: str = key("who says so, or how it was computed")
 
 
-class Content(Entry):
-    """A model file."""
-
+class _AnyContent(Entry):
     name: str = key("short name; default: the file's name")
     title: str = key("one line for people")
     source: str = key("where the problem comes from")
     data: Data = key("")
-    privacy: Privacy = key("")  # type: ignore[valid-type]
-    recoding: Recoding = key("")
-    problem: Sides = key("")
-    solver: Solver = key("")
-    known: Known = key("")
 
 
-TABLES: tuple[type[Entry], ...] = (Content, Data, Privacy, OneRequirement, Recoding, Sides, Solver, Known)
+def tables() -> tuple[type[Entry], ...]:
+    """The tables of a model file, with the keys of the requirements that there are: all of it, then its parts."""
+    return _tables(tuple(REQUIREMENTS.values()))
+
+
+@cache
+def _tables(kinds: tuple[type[Requirement], ...]) -> tuple[type[Entry], ...]:
+    one = create_model("OneRequirement", __base__=_AnyRequirement, **_parameters(kinds))  # type: ignore[call-overload]
+    privacy = create_model(  # type: ignore[call-overload]
+        "Privacy",
+        __base__=_AnyPrivacy,
+        **{kind.letter: _field(kind.parameters[kind.letter].types, kind.summary) for kind in kinds},
+        requirements=(
+            list[one],  # type: ignore[valid-type]
+            key("or each requirement as a table of its own, [[privacy.requirements]], with all of its arguments"),
+        ),
+    )
+    parts = {"privacy": privacy, "recoding": Recoding, "problem": Sides, "solver": Solver, "known": Known}
+    content = create_model(  # type: ignore[call-overload]
+        "Content", __base__=_AnyContent, **{name: (table, key("")) for name, table in parts.items()}
+    )
+    return content, Data, privacy, one, Recoding, Sides, Solver, Known
 
 
 def meanings(table: type[Entry]) -> dict[str, str]:
@@ -234,7 +236,7 @@ def checked(content: dict[str, Any], path: Path | str) -> dict[str, Any]:
 
     Raises InputError that names file, table and key, the kind of the value that was found, and the way out.
     """
-    values = checked_as(Content, content, path)
+    values = checked_as(tables()[0], content, path)
     # requirements keep the order in which the file names them
     return {**values, "privacy": {name: values["privacy"][name] for name in content.get("privacy", {})}}
 

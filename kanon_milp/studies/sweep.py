@@ -26,7 +26,8 @@ from kanon_milp.methods.result import Result
 from kanon_milp.methods.solve import solve
 from kanon_milp.problem.arguments import instance_of, listed, text, wrong
 from kanon_milp.problem.exact import exact_number, plain
-from kanon_milp.problem.privacy import KAnonymity, LDiversity, Requirement, TCloseness
+from kanon_milp.problem.privacy.base import INTEGER
+from kanon_milp.problem.privacy.registry import REQUIREMENTS, swept_kinds
 from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.studies.pages.charts import COLOURS
 from kanon_milp.system import text_tables
@@ -36,23 +37,35 @@ from kanon_milp.system.limit import ctrl_c_sets
 from kanon_milp.system.markup import grid
 from kanon_milp.verify import verify
 
-KINDS: dict[str, type[Requirement]] = {"k": KAnonymity, "l": LDiversity, "t": TCloseness}
-STRICTER = {"k": 1, "l": 1, "t": -1}  # with the parameter, or against it
 LOOK = 0.2  # seconds between two looks at whether somebody wants an end
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Setting:
-    """The parameters that are swept, exact; None for one that is not."""
+    """The parameters that are swept, exact, by the letters of their requirements, such as `Setting(k=5)`.
 
-    k: int | None = None
-    l: Fraction | None = None  # noqa: E741  (the papers' letter)
-    t: Fraction | None = None
+    Each is an attribute as well: an integer or a fraction, None for one that is not swept.
+    """
+
+    values: tuple[tuple[str, Fraction], ...]
+
+    def __init__(self, **values: Fraction | int) -> None:
+        unknown = values.keys() - swept_kinds().keys()
+        if unknown:
+            raise TypeError(f"no requirement is swept by {', '.join(sorted(unknown))}")
+        given = ((letter, Fraction(values[letter])) for letter in swept_kinds() if letter in values)
+        object.__setattr__(self, "values", tuple(given))
+
+    def __getattr__(self, letter: str) -> Any:
+        if letter == "values" or letter not in swept_kinds():
+            raise AttributeError(letter)
+        value = self.given.get(letter)
+        return int(value) if value is not None and is_integer(letter) else value
 
     @property
     def given(self) -> dict[str, Fraction]:
         """The parameters that are swept."""
-        return {name: Fraction(value) for name in KINDS if (value := getattr(self, name)) is not None}
+        return dict(self.values)
 
     @property
     def name(self) -> str:
@@ -60,30 +73,29 @@ class Setting:
         return ",".join(f"{name}={value}" for name, value in self.given.items())
 
     def as_dict(self) -> dict[str, Any]:
-        """As plain data; l and t exact, as text."""
-        return {"k": self.k, "l": None if self.l is None else str(self.l), "t": None if self.t is None else str(self.t)}
+        """As plain data; fractions exact, as text."""
+        values = {letter: getattr(self, letter) for letter in swept_kinds()}
+        return {letter: str(value) if isinstance(value, Fraction) else value for letter, value in values.items()}
 
     def looser_than(self, other: Setting) -> bool:
         """Whether each table for the other setting is one for this; true for itself."""
-        return all(STRICTER[name] * value <= STRICTER[name] * other.given[name] for name, value in self.given.items())
+        return all(stricter(name) * (other.given[name] - value) >= 0 for name, value in self.given.items())
 
     def of(self, problem: Problem) -> Problem:
         """The problem with these parameters in place of its own; its other requirements stay as they are."""
-        given, privacy = self.given, []
+        given = {letter: REQUIREMENTS[letter](**{letter: getattr(self, letter)}) for letter in self.given}
         assert isinstance(problem.privacy, tuple)
+        privacy: list[Any] = []
         for each in problem.privacy:
-            letter = next(
-                (letter for letter, kind in KINDS.items() if letter in given and isinstance(each, kind)), None
-            )
-            swept = letter is not None and getattr(each, "quasi_identifiers", None) is None
-            privacy.append(replace(each, **{letter: self._value(letter)}) if letter and swept else each)
-            if letter and swept:
+            kinds = (letter for letter, new in given.items() if isinstance(each, type(new)))
+            letter = next(kinds, None)
+            if letter is None or each.separable != given[letter].separable:  # k of a set of quasi-identifiers stays
+                privacy.append(each)
+            else:
+                privacy.append(replace(each, **{letter: getattr(self, letter)}))
                 del given[letter]
-        privacy += [KINDS[letter](**{letter: self._value(letter)}) for letter in given]
+        privacy += given.values()
         return replace(problem, privacy=privacy, name=f"{problem.title}, {self.name}")
-
-    def _value(self, letter: str) -> Any:
-        return getattr(self, letter)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,20 +136,11 @@ class SweepRow:
     baselines: Mapping[str, Fraction | None] = field(default_factory=dict)
     interrupted: bool = False
 
-    @property
-    def k(self) -> int | None:
-        """The k of the setting; None where k was not swept."""
-        return self.setting.k
-
-    @property
-    def l(self) -> str | None:  # noqa: E743  (the papers' letter)
-        """The l of the setting, exact, as text such as "3/2", as in the data frame; `setting.l` is the number."""
-        return None if self.setting.l is None else str(self.setting.l)
-
-    @property
-    def t(self) -> str | None:
-        """The t of the setting, exact, as text such as "1/5"; `setting.t` is the number."""
-        return None if self.setting.t is None else str(self.setting.t)
+    def __getattr__(self, letter: str) -> Any:
+        """A parameter of the setting as in the data frame: k is an integer, l and t are text such as "3/2"."""
+        if letter == "setting" or letter not in swept_kinds():
+            raise AttributeError(letter)
+        return self.setting.as_dict()[letter]
 
     @property
     def gap(self) -> float | None:
@@ -195,7 +198,7 @@ class Sweep(text_tables.Tabular):
 
     def texts(self) -> list[list[str]]:
         """A header and a row a setting: cells as text. A last column has notes where a row's run was interrupted."""
-        swept = [name for name in KINDS if any(name in row.setting.given for row in self.rows)]
+        swept = [name for name in swept_kinds() if any(name in row.setting.given for row in self.rows)]
         table = [[*swept, "loss", "bound", "gap %", "proof", "seconds", *self.beside]]
         for row in self.rows:
             gap = None if row.gap is None else 100 * row.gap
@@ -213,9 +216,6 @@ class Sweep(text_tables.Tabular):
 def sweep(
     problem: Problem,
     *,
-    k: Iterable[int] | None = None,
-    l: Iterable[Any] | None = None,  # noqa: E741
-    t: Iterable[Any] | None = None,
     method: str = registry.AUTO,
     baselines: Sequence[str] = (),
     time_limit: float | None = None,
@@ -226,19 +226,23 @@ def sweep(
     known: Sequence[Run] = (),
     progress: bool = False,
     on_run: Callable[[Run, int, int], None] | None = None,
+    **swept: Iterable[Any] | None,
 ) -> Sweep:
     """Solve a problem of least loss for all combinations of the parameters that are given.
 
-    k, l, t: values to take in place of the problem's own. method, time_limit (seconds, of each setting), threads, seed:
-    as for `solve`. The strictest settings come first, since their tables are starts for the looser ones. baselines:
-    names of methods whose tables are measured beside, as they are. processes: settings at once, on this machine; dask:
-    address of a scheduler on whose workers they run instead. known: runs from before, which are not repeated, and
-    stand in the result also where their values are not among those that are given.
+    swept: k, l, t, or what a requirement of one's own declares: values to take in place of the problem's own. method,
+    time_limit (seconds, of each setting), threads, seed: as for `solve`. The strictest settings come first, since their
+    tables are starts for the looser ones. baselines: names of methods whose tables are measured beside, as they are.
+    processes: settings at once, on this machine; dask: address of a scheduler on whose workers they run instead. known:
+    runs from before, which are not repeated, and stand in the result also where their values are not among those that
+    are given.
     progress: show how many are done in a live line, on a terminal or in a notebook. on_run: called with each new run,
     how many are done and of how many. Ctrl-C ends what runs, and the rest is left out, also the loss of a baseline that
     was ended. Raises InputError for other objectives and for parameters that are none.
     """
     expect_problem(problem, "sweep")
+    if unknown := swept.keys() - swept_kinds().keys():
+        raise TypeError(f"sweep() got an unexpected keyword argument {min(unknown)!r}")
     if problem.objective != "loss":
         raise InputError(f"sweep is about losses, and the objective is {problem.objective}")
     checked_options(problem, time_limit, threads, seed, 0.0, None, None, None)
@@ -250,7 +254,7 @@ def sweep(
         text(dask, "dask, the address of a scheduler")
     if on_run is not None and not callable(on_run):
         raise wrong("on_run", "a function of a run and two numbers", on_run)
-    asked = settings(k, l, t)
+    asked = settings(swept)
     for setting in asked:
         setting.of(problem)  # an error of one of them, before any of them runs
     runs = {run.setting: run for run in known if run.setting.given.keys() == asked[0].given.keys()}
@@ -276,26 +280,40 @@ def sweep(
     return Sweep(problem, combined(problem, there), ended, tuple(asked))
 
 
-def settings(k: Iterable[int] | None, l: Iterable[Any] | None, t: Iterable[Any] | None) -> list[Setting]:  # noqa: E741
+def is_integer(letter: str) -> bool:
+    """Whether the parameter that a requirement is asked for by is an integer."""
+    return REQUIREMENTS[letter].parameters[letter].types == INTEGER
+
+
+def stricter(letter: str) -> int:
+    """1 where larger values ask for more, -1 where smaller ones do."""
+    swept = REQUIREMENTS[letter].swept
+    assert swept is not None
+    return swept.stricter
+
+
+def settings(swept: Mapping[str, Iterable[Any] | None]) -> list[Setting]:
+    """All combinations. Raises InputError where nothing is swept, or a value is no number."""
     """All combinations. Raises InputError where nothing is swept, or a value is no number."""
     found: dict[str, list[Any]] = {}
-    for name, values in (("k", k), ("l", l), ("t", t)):
-        if values is None:
+    for name in swept_kinds():
+        if (values := swept.get(name)) is None:
             continue
         exact = [exact_number(value, name) for value in listed(values, f"sweep: {name}", "a list of values")]
         if not exact:
             raise InputError(f"sweep: {name}: no value is given")
-        if name == "k" and any(value.denominator > 1 for value in exact):
-            raise InputError("sweep: k: an integer is expected")
-        found[name] = list(dict.fromkeys(int(value) if name == "k" else value for value in exact))
+        if is_integer(name) and any(value.denominator > 1 for value in exact):
+            raise InputError(f"sweep: {name}: an integer is expected")
+        found[name] = list(dict.fromkeys(exact))
     if not found:
-        raise InputError("sweep: name what is swept: k, l or t")
+        *others, last = swept_kinds()
+        raise InputError(f"sweep: name what is swept: {', '.join(others)} or {last}")
     return [Setting(**dict(zip(found, values, strict=True))) for values in itertools.product(*found.values())]
 
 
 def strictest_first(asked: Sequence[Setting]) -> list[Setting]:
     """In an order in which each setting comes after all that are stricter."""
-    return sorted(asked, key=lambda each: [-STRICTER[name] * value for name, value in each.given.items()])
+    return sorted(asked, key=lambda each: [-stricter(name) * value for name, value in each.given.items()])
 
 
 def solve_setting(
@@ -410,12 +428,12 @@ def _chart(frame: pl.DataFrame, beside: Sequence[str]) -> Any:
     alt = optional("altair", "report", "a picture of a sweep")
     if frame.is_empty():
         raise InputError("there is nothing to draw: no setting was run")
-    given = [name for name in ("k", "l", "t") if frame[name].null_count() == 0]
+    given = [name for name in swept_kinds() if frame[name].null_count() == 0]
     along, *panels = [name for name in given if frame[name].n_unique() > 1] or given[:1]
     # exact parameters are text
     number = [float(Fraction(str(value))) for value in frame[along]]
     title = ", ".join(f"{name} = {{{name}}}" for name in panels)
-    panel = [title.format(**row) for row in frame.select("k", "l", "t").iter_rows(named=True)]
+    panel = [title.format(**row) for row in frame.select(*swept_kinds()).iter_rows(named=True)]
     frame = frame.with_columns(pl.Series("along", number), pl.Series("panel", panel))
     order, known = [BEST, BOUND, *beside], {BEST: "objective", BOUND: "bound"}
     series = [

@@ -14,12 +14,14 @@ from typing import Any
 import polars as pl
 
 from kanon_milp import __version__
-from kanon_milp.errors import InputError, term
+from kanon_milp.errors import InputError
 from kanon_milp.methods.description import describe_input, describe_problem, fingerprints
+from kanon_milp.problem.privacy.base import LIST
+from kanon_milp.problem.privacy.registry import REQUIREMENTS, kind_named, swept_kinds, term
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.table import read_frame
 from kanon_milp.studies.output import COLUMNAR, FILES, json_text, table_files
-from kanon_milp.studies.sweep import KINDS, Run, Setting, Sweep
+from kanon_milp.studies.sweep import Run, Setting, Sweep
 from kanon_milp.system.files import Fill, check_folder, write_together
 from kanon_milp.verify import verify
 
@@ -60,19 +62,6 @@ UNSHOWN: dict[tuple[str, ...], str] = {
     ("input", "distances"): "the files of --distance are others",
     ("problem", "name"): "the problem has another name",
 }
-LETTERS = {  # of each kind of requirement the parameter that asks for it first
-    ("k_anonymity", "k"): "--k",
-    ("l_diversity", "l"): "--l",
-    ("l_diversity", "form"): "--l-form",
-    ("t_closeness", "t"): "--t",
-    ("t_closeness", "distance"): "--distance",
-    ("p_sensitivity", "p"): "--p",
-    ("alpha_k_anonymity", "alpha"): "--alpha",
-    ("alpha_k_anonymity", "alpha_k"): "k of (alpha,k)-anonymity",
-    ("alpha_k_anonymity", "values"): "the number of values of (alpha,k)-anonymity",
-    ("beta_likeness", "beta"): "--beta",
-    ("delta_disclosure", "delta"): "--delta",
-}
 
 
 def differences(then: Any, now: Any) -> str:
@@ -104,21 +93,31 @@ def _requirements(then: Any, now: Any) -> Iterator[str]:
             yield from _added(name, old.get(name), new.get(name))
             continue
         for key in dict.fromkeys([*old[name], *new[name]]):
-            other = f"the sensitive attribute of {term(name)}" if key == "sensitive" else f"{key} of {term(name)}"
-            shown = LETTERS.get((name, key), other.replace("_", " "))
             values = [each[name].get(key) for each in (old, new)]
+            shown = _called(name, key, values)
             shows = key == "sensitive" or not any(isinstance(each, list | dict) for each in values)
             yield from _told(shown, *values) if shows else _differ(f"{shown} differs", *values)
 
 
 def _added(name: str, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> Iterator[str]:
     """What to say of a requirement that only one of the two sweeps has."""
-    first = next((at for at in LETTERS if at[0] == name), None)
-    if first is None:
+    kind = kind_named(name)
+    if kind is None:
         was, now = ("asked for", "is not") if new is None else ("not asked for", "is")
         yield f"{term(name.rstrip(MORE))} was {was}, and {now} now"
     else:
-        yield from _told(LETTERS[first], *(None if each is None else each.get(first[1]) for each in (old, new)))
+        values = (None if each is None else each.get(kind.letter) for each in (old, new))
+        yield from _told(kind.option(kind.letter), *values)
+
+
+def _called(name: str, key: str, values: Sequence[Any]) -> str:
+    """A parameter in a result as the command line has it, or in words. values: the two that it has."""
+    kind = kind_named(name)
+    for parameter, declared in {} if kind is None else kind.parameters.items():
+        if kind is not None and key == (declared.stated or parameter):
+            number = declared.types == LIST and not any(isinstance(each, list) for each in values)
+            return kind.option(parameter) or f"{'the number of ' * number}{parameter} of {term(name)}".replace("_", " ")
+    return f"{'the sensitive attribute' if key == 'sensitive' else key} of {term(name)}".replace("_", " ")
 
 
 def _by_name(requirements: Any) -> dict[str, dict[str, Any]]:
@@ -186,9 +185,9 @@ class SweepFolder:
         self._folder, self._problem = folder, problem
         inputs = describe_input(problem, fingerprints(problem))
         described = describe_problem(problem, (0, 0))
-        names = {KINDS[letter].name for letter in swept}
+        names = {REQUIREMENTS[letter].name for letter in swept}
         kept = [each for each in described["requirements"] if each["name"] not in names or "quasi_identifiers" in each]
-        left_out = {"t_in", "t_in_star", *KINDS}
+        left_out = {"t_in", "t_in_star", *swept_kinds()}
         described = {name: value for name, value in described.items() if name not in left_out}
         named = _hash_of_values(problem)
         inputs = inputs if named is None else {**inputs, "values": named}
@@ -260,7 +259,7 @@ class SweepFolder:
         try:
             claim = json.loads((folder / CLAIM).read_text(encoding="utf-8"))
             values = {name: Fraction(value) for name, value in claim["setting"].items()}
-            setting = Setting(int(values["k"]) if "k" in values else None, values.get("l"), values.get("t"))
+            setting = Setting(**values)
             objective, bound = _exact(claim["objective"]), _exact(claim["bound"])
             baselines = {name: _exact(value) for name, value in claim["baselines"].items()}
             proof, seconds, about = str(claim["proof"]), float(claim["seconds"]), claim["about"]

@@ -17,8 +17,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from kanon_milp.errors import InputError, term, unreadable
-from kanon_milp.verify.definitions import EXACT, by_name, claimed_number
+from kanon_milp.errors import InputError, unreadable
+from kanon_milp.verify.definitions import EXACT, by_name, claimed_number, definition_of, term
 from kanon_milp.verify.dual import Charge, PackingCut
 from kanon_milp.verify.ground import built_in
 from kanon_milp.verify.rank_one import RankOneCut
@@ -153,7 +153,7 @@ def claimed(requirements: Iterable[Any]) -> list[ClaimedRequirement]:
     return [
         read_requirement(number_once({"name": each.name, **each.describe()}))
         for each in requirements
-        if built_in(each) and (isinstance(distance := getattr(each, "distance", ""), str) or built_in(distance))
+        if definition_of(each) and (isinstance(distance := getattr(each, "distance", ""), str) or built_in(distance))
     ]
 
 

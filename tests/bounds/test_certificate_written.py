@@ -27,7 +27,8 @@ from kanon_milp.bounds.lagrangian_bound import required_bound
 from kanon_milp.methods.certifying import certify_problem
 from kanon_milp.methods.refusals import groups_not_alone
 from kanon_milp.problem.distances import EqualDistance
-from kanon_milp.problem.privacy import Group, Requirement
+from kanon_milp.problem.privacy import Requirement
+from kanon_milp.problem.records import Group
 from kanon_milp.verify import CertificateReport, check_certificate
 
 relaxed = settings(

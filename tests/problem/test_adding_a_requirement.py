@@ -1,12 +1,17 @@
-"""Adding a requirement to the package takes two files and its name in the registry; done here to a copy of it."""
+"""A requirement is added by a class, the verifier's own definition and one line: to a copy of the package, as two files
+and a line of its list, or by a script, which registers both. All else follows from what the class declares."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
+from fractions import Fraction
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +31,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from kanon_milp.problem.privacy.base import INTEGER, Parameter, Requirement
+from kanon_milp.problem.privacy.base import INTEGER, Parameter, Requirement, Swept
 
 
 @dataclass(frozen=True)
 class AtMost(Requirement):
     most: int
     name: ClassVar[str] = "at_most"
+    term: ClassVar[str] = "few rows"
     letter: ClassVar[str] = "most"
     summary: ClassVar[str] = "no group has more than so many rows"
-    parameters: ClassVar[Mapping[str, Parameter]] = {"most": Parameter(INTEGER)}
+    parameters: ClassVar[Mapping[str, Parameter]] = {"most": Parameter(INTEGER, help="No group has more rows.")}
+    swept: ClassVar[Swept] = Swept(-1, "2,3,8")
+    sentence: ClassVar[str] = "no group has more than {most} rows"
 
     def bind(self, table):
         return (self,)
@@ -70,46 +78,130 @@ def rules(requirement, table):
     return [ValueRule("at_most", table.sensitive, {"most": most}, lambda counts: counts.size <= most)]
 
 
-DEFINITION = Definition("AtMost", "at_most", rules, {"most": count}, lambda requirement, table: AtLeast(1))
+DEFINITION = Definition(
+    "AtMost", "at_most", rules, {"most": count}, lambda requirement, table: AtLeast(1), term="few rows"
+)
 '''
 
+SCRIPT = """
+import kanon_milp as km
 
-@pytest.mark.processes
-def test_two_files_and_a_name_in_the_registry(tmp_path: Path) -> None:
-    copy = tmp_path / "copy"
+km.register_requirement(AtMost, DEFINITION)
+if __name__ == "__main__":
+    from kanon_milp.cli import main
+
+    main()
+"""
+
+IN_PYTHON = """
+import json, sys
+import kanon_milp as km
+
+data, model, asked = sys.argv[1:]
+exec(asked)
+people = km.read_table(data, quasi_identifiers=["age", "city"], sensitive="job")
+problem = km.Problem(people, [km.KAnonymity(2), AtMost(3)])
+result = km.solve(problem)
+print(json.dumps({
+    "objective": result.require_optimal().objective,
+    "held": km.verify(problem, result.table).ok,
+    "own": list(result.report.own),
+    "read": km.read_model(model).problem.requirements[1].spelled,
+    "swept": [[row.most, row.objective] for row in km.sweep(problem, most=[2, 3]).rows],
+    "columns": km.sweep(problem, most=[3]).frame().columns[:4],
+}, default=int))
+"""
+
+
+def best_of(most: int) -> Fraction | None:
+    return optimum(ROWS, 2, requirement=lambda rows: len(rows) <= most)
+
+
+def added(way: str, folder: Path) -> tuple[Path, list[str], str]:
+    """Where Python looks first, the words that begin a command, and what a script in Python begins with."""
+    if way == "by a script":
+        script = folder / "few_rows.py"
+        script.write_text(REQUIREMENT + DEFINITION + SCRIPT)
+        return folder, [str(script)], "from few_rows import AtMost"
+    copy = folder / "copy"
     shutil.copytree(PACKAGE, copy / "kanon_milp")
     (copy / "kanon_milp/problem/privacy/at_most.py").write_text(REQUIREMENT)
     (copy / "kanon_milp/verify/definitions/at_most.py").write_text(DEFINITION)
-    registry = copy / "kanon_milp/problem/privacy/__init__.py"
-    text = registry.read_text().replace("KINDS: ", "from kanon_milp.problem.privacy.at_most import AtMost\n\nKINDS: ")
-    registry.write_text(text.replace("    DeltaDisclosure,\n)", "    DeltaDisclosure,\n    AtMost,\n)"))
+    with (copy / "kanon_milp/problem/privacy/__init__.py").open("a") as names:
+        names.write("from kanon_milp.problem.privacy.at_most import AtMost as AtMost\n")
+    return copy, ["-m", "kanon_milp"], "AtMost = km.AtMost"
 
-    def run(*words: object) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "kanon_milp", *map(str, words)]
-        environment = {**os.environ, "PYTHONPATH": str(copy)}
-        return subprocess.run(
-            command, capture_output=True, text=True, timeout=300, check=False, cwd=copy, env=environment
+
+@pytest.mark.processes
+@pytest.mark.parametrize("way", ["two files and a line", "by a script"])
+def test_a_class_a_definition_and_a_line(way: str, tmp_path: Path) -> None:
+    first, command, begin = added(way, tmp_path)
+    environment = {**os.environ, "PYTHONPATH": f"{first}{os.pathsep}{ROOT}"}
+
+    def python(*words: object, code: int = 0) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [sys.executable, *map(str, words)],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+            cwd=tmp_path,
+            env=environment,
         )
+        assert done.returncode == code, done.stderr
+        return done
 
-    data = tmp_path / "people.csv"
+    def run(*words: object, code: int = 0) -> subprocess.CompletedProcess[str]:
+        return python(*command, *words, code=code)
+
+    data, model, certificate = tmp_path / "people.csv", tmp_path / "model.toml", tmp_path / "certificate.json"
     data.write_text("age,city,job\n" + "".join(f"{age},{city},p\n" for age, city in ROWS))
-    model = tmp_path / "model.toml"
-    columns = 'file = "people.csv"\nquasi_identifiers = ["age", "city"]\nsensitive = "job"\n'
+    columns = f'file = "{data.name}"\nquasi_identifiers = ["age", "city"]\nsensitive = "job"\n'
     model.write_text(f"[data]\n{columns}[privacy]\nk = 2\nmost = 3\n")
-    certificate = tmp_path / "certificate.json"
-    solved = run("solve", model, "--json", "--certificate", certificate)
-    assert solved.returncode == 0, solved.stderr
+    best = {most: best_of(most) for most in (2, 3, 8)}
+    table = ("--data", data, "--qi", "age,city", "--sensitive", "job", "--k", 2)
+
+    # solved by options and by a model file, proven, verified, certified
+    assert "--most <int> No group has more rows." in " ".join(run("solve", "--help").stdout.split())
+    out, page = tmp_path / "out", tmp_path / "report.html"
+    solved = run("solve", *table, "--most", 3, "--json", "--out", out, "--report", page)
     result: dict[str, Any] = json.loads(solved.stdout)
-    assert result["objective"] == optimum(ROWS, 2, requirement=lambda rows: len(rows) <= 3)
+    assert result["objective"] == best[3]
+    assert best[3] != best[8]
+    assert result["proof"] == "optimal"
     assert result["verified"] is True
-    assert [each["name"] for each in json.loads(certificate.read_text())["problem"]["requirements"]] == [
-        "k_anonymity",
-        "at_most",
-    ]
-    checked = run("verify", "--original", data, "--certificate", certificate)
-    assert checked.returncode == 0, checked.stderr
-    assert "no table with k-anonymity (k = 2) and at_most (most = 3) suppresses fewer than 2 cells" in checked.stdout
+    assert result["problem"]["requirements"][1] == {"name": "at_most", "most": 3}
+    by_file = json.loads(run("solve", model, "--json", "--certificate", certificate).stdout)
+    assert by_file["objective"] == best[3]
+    said = run("verify", "--original", data, "--certificate", certificate).stdout
+    assert "no table with k-anonymity (k = 2) and few rows (most = 3) suppresses fewer than 2 cells" in said
+    # the page has it in words, and the command that checks the table again
+    text = unescape(page.read_text())
+    assert "few rows: no group has more than 3 rows" in text
+    (again,) = re.findall("kanon-milp (verify [^<]*)", text)
+    assert "--most 3" in again
+    run(*shlex.split(again.replace(" anonymized.csv", f" {out / 'anonymized.csv'}")))
+    failed = run("verify", out / "anonymized.csv", "--original", data, "--qi", "age,city", "--most", 1, code=6)
+    assert "few rows (most = 1)" in failed.stdout
+    # exported, and the solver's constraint is there
+    run("export", model, "--to", tmp_path / "model.lp")
+    assert "at_most" in (tmp_path / "model.lp").read_text()
+    # swept
+    rows = json.loads(run("sweep", *table, "--most", "3,8", "--json").stdout)
+    assert [(row["most"], row["k"], row["objective"]) for row in rows] == [(3, 2, best[3]), (8, 2, best[8])]
+    # misspelt
     model.write_text(f"[data]\n{columns}[privacy]\nk = 2\nmosst = 3\n")
-    misspelt = run("solve", model)
-    assert misspelt.returncode == 2
-    assert 'did you mean "most"' in misspelt.stderr
+    assert 'did you mean "most"' in run("solve", model, code=2).stderr
+    # in Python
+    model.write_text(f'[data]\n{columns}[privacy]\nk = 2\n[[privacy.requirements]]\nkind = "at_most"\nmost = 3\n')
+    script = tmp_path / "in_python.py"
+    script.write_text(IN_PYTHON)
+    found = json.loads(python(script, data, model, begin).stdout)
+    assert found == {
+        "objective": best[3],
+        "held": True,
+        "own": [],
+        "read": "few rows (most = 3)",
+        "swept": [[2, best[2]], [3, best[3]]],
+        "columns": ["k", "l", "t", "most"],
+    }

@@ -13,7 +13,7 @@ from command_line import run
 
 import kanon_milp as km
 from kanon_milp.problem.distances import ground_distance
-from kanon_milp.problem.privacy import REQUIREMENTS
+from kanon_milp.problem.privacy.registry import REQUIREMENTS
 
 ROWS = [(str(i // 5), "ab"[i % 2], str(i % 3), "xyz"[(i * i) % 3], f"n{i}") for i in range(20)]
 FILES = {

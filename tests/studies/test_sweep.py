@@ -169,7 +169,7 @@ def test_an_infeasible_setting_makes_stricter_ones_infeasible() -> None:
 
 
 def test_the_strictest_come_first() -> None:
-    ordered = strictest_first(all_settings([2, 5], None, ["0.1", "0.3"]))
+    ordered = strictest_first(all_settings({"k": [2, 5], "t": ["0.1", "0.3"]}))
     assert [each.name for each in ordered] == ["k=5,t=1/10", "k=5,t=3/10", "k=2,t=1/10", "k=2,t=3/10"]
     assert ordered[2].looser_than(ordered[0])
     assert not ordered[1].looser_than(ordered[2])
@@ -368,7 +368,7 @@ def test_an_interrupted_baseline_is_missing(tmp_path: Path) -> None:
 
 def test_no_baseline_begins_after_an_interruption() -> None:
     """Not even where that came from elsewhere than the event, or after the setting's own run was complete."""
-    problem, event, setting = km.Problem(CENSUS, km.KAnonymity(2)), threading.Event(), Setting(3)
+    problem, event, setting = km.Problem(CENSUS, km.KAnonymity(2)), threading.Event(), Setting(k=3)
 
     def solve(problem: km.Problem, **options: Any) -> km.Result:
         result = km.solve(problem, method=options["method"])

@@ -17,9 +17,10 @@ from present import present
 
 from kanon_milp.errors import InputError
 from kanon_milp.problem.hierarchies import Hierarchy
-from kanon_milp.problem.privacy import Group, KAnonymity, Requirement
+from kanon_milp.problem.privacy import KAnonymity, Requirement
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import Hierarchies, PatternMask, Suppression
+from kanon_milp.problem.records import Group
 from kanon_milp.problem.table import Table
 from kanon_milp.verify import verify
 

@@ -22,6 +22,7 @@ from sensitive_cases import Demand, Ground
 import kanon_milp as km
 from kanon_milp.problem import column_text, distances, hierarchies, powers, privacy, recoding, table
 from kanon_milp.problem.privacy import delta_disclosure, pairwise, t_closeness
+from kanon_milp.problem.privacy.registry import REQUIREMENTS
 
 OUTCOMES = REFUSED, RIGHT, NO_TABLE, ERROR, WRONG = "refused", "right table", "no table", "error", "WRONG"
 
@@ -308,10 +309,8 @@ def test_a_loss_that_is_counted_wrongly_is_no_optimum() -> None:
 def test_every_requirement_and_ground_distance_of_the_package_has_a_definition_in_the_verifier() -> None:
     from kanon_milp.verify import definitions, ground
 
-    assert {each.__name__ for each in privacy.REQUIREMENTS.values()} == {
-        each.kind for each in definitions.definitions()
-    }
-    assert {type(case.package()[0]) for case in CASES.values()} == set(privacy.REQUIREMENTS.values())
+    assert {each.__name__ for each in REQUIREMENTS.values()} == {each.kind for each in definitions.definitions()}
+    assert {type(case.package()[0]) for case in CASES.values()} == set(REQUIREMENTS.values())
     package = {
         each.__name__
         for each in vars(distances).values()

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_verify import TABLE_2, TABLE_3, TABLE_5, liang_yuan, printed
 
-from kanon_milp.errors import UndecidedError, term
+from kanon_milp.errors import UndecidedError
 from kanon_milp.heuristics.greedy import greedy
 from kanon_milp.presolve.infeasibility import refuse_one_group
 from kanon_milp.presolve.instance import compress_table, prepare, table_as_group, types_of
@@ -32,6 +32,7 @@ from kanon_milp.problem.privacy import (
     TCloseness,
 )
 from kanon_milp.problem.privacy.delta_disclosure import Absent
+from kanon_milp.problem.privacy.registry import term
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.table import Table
 from kanon_milp.verify import verify

@@ -18,10 +18,10 @@ SIMPLE: dict[str, Callable[[], GroundDistance]] = {
     "ordered": OrderedDistance,
     "numeric": NumericDistance,
 }
-FROM_FILE: dict[str, Callable[[Path, str | None], GroundDistance]] = {
-    "order": OrderedDistance.read,
-    "hierarchy": HierarchicalDistance.read,
-    "matrix": MatrixDistance.read,
+FROM_FILE: dict[str, type[OrderedDistance | HierarchicalDistance | MatrixDistance]] = {
+    "order": OrderedDistance,
+    "hierarchy": HierarchicalDistance,
+    "matrix": MatrixDistance,
 }
 BUILT_IN: frozenset[type[GroundDistance]] = frozenset(
     {EqualDistance, OrderedDistance, NumericDistance, HierarchicalDistance, MatrixDistance}
@@ -59,6 +59,6 @@ def ground_distance(
     if not colon and kind in SIMPLE:
         return SIMPLE[kind]()
     if colon and kind in FROM_FILE:
-        return FROM_FILE[kind]((folder or Path()) / file, encoding)
+        return FROM_FILE[kind].read((folder or Path()) / file, encoding)
     close = nearest(f"{kind}:FILE" if colon else kind, known)
     raise InputError(f'unknown ground distance "{spec}"{close}; known: {", ".join(known)}')

@@ -1,36 +1,11 @@
-"""Privacy requirements: one file each, one line each in `KINDS`."""
+"""Privacy requirements: one file each, and one line each here, in the order of the command line."""
 
-from kanon_milp.problem.privacy.alpha import AlphaKAnonymity
-from kanon_milp.problem.privacy.base import Requirement, Shortfall
-from kanon_milp.problem.privacy.beta_likeness import BetaLikeness
-from kanon_milp.problem.privacy.delta_disclosure import DeltaDisclosure
-from kanon_milp.problem.privacy.k_anonymity import KAnonymity
-from kanon_milp.problem.privacy.l_diversity import LDiversity
-from kanon_milp.problem.privacy.p_sensitivity import PSensitivity
-from kanon_milp.problem.privacy.t_closeness import TCloseness
-from kanon_milp.problem.records import Group
-
-KINDS: tuple[type[Requirement], ...] = (
-    KAnonymity,
-    PSensitivity,
-    LDiversity,
-    TCloseness,
-    AlphaKAnonymity,
-    BetaLikeness,
-    DeltaDisclosure,
-)
-REQUIREMENTS: dict[str, type[Requirement]] = {kind.letter: kind for kind in KINDS}
-
-__all__ = [
-    "REQUIREMENTS",
-    "AlphaKAnonymity",
-    "BetaLikeness",
-    "DeltaDisclosure",
-    "Group",
-    "KAnonymity",
-    "LDiversity",
-    "PSensitivity",
-    "Requirement",
-    "Shortfall",
-    "TCloseness",
-]
+# isort: off
+from kanon_milp.problem.privacy.base import Requirement as Requirement
+from kanon_milp.problem.privacy.k_anonymity import KAnonymity as KAnonymity
+from kanon_milp.problem.privacy.p_sensitivity import PSensitivity as PSensitivity
+from kanon_milp.problem.privacy.l_diversity import LDiversity as LDiversity
+from kanon_milp.problem.privacy.t_closeness import TCloseness as TCloseness
+from kanon_milp.problem.privacy.alpha import AlphaKAnonymity as AlphaKAnonymity
+from kanon_milp.problem.privacy.beta_likeness import BetaLikeness as BetaLikeness
+from kanon_milp.problem.privacy.delta_disclosure import DeltaDisclosure as DeltaDisclosure

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyomo.environ as pyo
 
@@ -51,13 +51,15 @@ class AlphaKAnonymity(Requirement):
     sensitive: str | None = None
     values: Sequence[str | None] | None = field(default=None, repr=False)
     name: ClassVar[str] = "alpha_k_anonymity"
+    term: ClassVar[str] = "(alpha,k)-anonymity"
     letter: ClassVar[str] = "alpha"
     summary: ClassVar[str] = "(alpha,k)-anonymity: no sensitive value makes up more than alpha of a group"
     parameters: ClassVar[Mapping[str, Parameter]] = {
-        "k": Parameter(INTEGER),
-        "alpha": Parameter(NUMBER),
+        "k": Parameter(INTEGER, stated="alpha_k"),
+        "alpha": Parameter(NUMBER, metavar="A", help="(alpha,k)-anonymity: no value has more than A of a group."),
         "values": Parameter(LIST, "the sensitive values meant; default all"),
     }
+    sentence: ClassVar[str] = "no value{about} has more than the share {alpha} of a group of at least {alpha_k}"
 
     def __post_init__(self) -> None:
         integer(self.k, "k")
@@ -71,6 +73,12 @@ class AlphaKAnonymity(Requirement):
     def exact(self) -> Fraction:
         """The share α."""
         return exact_parameter(self.alpha, "alpha")
+
+    @classmethod
+    def as_options(cls, stated: Mapping[str, Any]) -> dict[str, str] | None:
+        """k has the option of k-anonymity."""
+        asked = super().as_options({**stated, "alpha_k": None})
+        return asked and {**asked, KAnonymity.option("k"): str(stated["alpha_k"])}
 
     def bind(self, table: Table) -> tuple[Requirement, ...]:
         """Refuse values that do not occur; k-anonymity beside it where units are counted."""

@@ -16,7 +16,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 import kanon_milp.system.modeling  # noqa: F401  # before anything that needs SciPy
-from kanon_milp.errors import InputError, counted, is_built_in, nearest, own_code, term, type_in_words
+from kanon_milp.errors import InputError, counted, is_built_in, nearest, own_code, type_in_words
 from kanon_milp.problem.arguments import column_name
 from kanon_milp.problem.distances.base import Space
 from kanon_milp.problem.privacy.instance_data import InstanceData
@@ -39,11 +39,33 @@ class Shortfall:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter as a model file gives it: kinds of TOML values, what it means beside its name, known values."""
+    """A parameter of a requirement, as model files, the command line and messages have it.
+
+    types: the kinds of TOML values. meaning: what it means beside its name. choices: known values. option: that of the
+    command line, with metavar, help and the usual value; the parameter that a requirement is asked for by has none but
+    its letter. stated: its key in results where that is another. files: of one that may be read from a file, by what is
+    read, how an option begins that names the file. modeling: it is about the model, not about what is asked.
+    """
 
     types: tuple[type, ...]
     meaning: str = ""
     choices: tuple[str, ...] = ()
+    option: str = ""
+    metavar: str | None = None
+    help: str = ""
+    usual: str | None = None
+    stated: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+    modeling: bool = False
+
+
+@dataclass(frozen=True)
+class Swept:
+    """How the parameter that a requirement is asked for by is swept. stricter: 1 where a table for a larger value is
+    one for each smaller value, -1 where it is the other way round. example: values, as an option has them."""
+
+    stricter: int
+    example: str
 
 
 INTEGER, NUMBER, LIST, TEXT = (int,), (int, float, str), (list,), (str,)
@@ -91,16 +113,41 @@ class Requirement(ABC):
     """
 
     name: ClassVar[str]
-    # of those that model files can name: the key of [privacy], what that asks for, and the parameters in
-    # [[privacy.requirements]], beside `sensitive`
+    term: ClassVar[str] = ""  # what people call it; its name by default
+    # of those that model files and the command line can name: the key of [privacy] and of its option, what that asks
+    # for, and the parameters in [[privacy.requirements]], beside `sensitive`
     letter: ClassVar[str] = ""
     summary: ClassVar[str] = ""
     parameters: ClassVar[Mapping[str, Parameter]] = {}
+    swept: ClassVar[Swept | None] = None
+    sentence: ClassVar[str] = ""  # what it asks of each group, over its parameters and `about` (its attributes)
 
     @classmethod
     def read(cls, arguments: Mapping[str, Any], _folder: Path, _encoding: str | None) -> Self:
         """From the parameters in a model file in this folder, numbers as they are written."""
         return cls(**arguments)
+
+    @classmethod
+    def in_words(cls, stated: Mapping[str, Any], about: str) -> str:
+        """What one with these parameters asks of each group. about: such as " of disease"; empty for no attribute."""
+        return cls.sentence.format_map({**stated, "about": about})
+
+    @classmethod
+    def as_options(cls, stated: Mapping[str, Any]) -> dict[str, str] | None:
+        """The options that ask for one with these parameters; None where it has one that no option can name."""
+        found = {}
+        for name, parameter in cls.parameters.items():
+            value = stated.get(parameter.stated or name)
+            if option := cls.option(name):
+                found[option] = str(value)
+            elif value is not None and value != parameter.usual and not parameter.modeling:
+                return None
+        return found
+
+    @classmethod
+    def option(cls, parameter: str) -> str:
+        """The option of a parameter; empty for none."""
+        return cls.parameters[parameter].option or (f"--{parameter}" if parameter == cls.letter else "")
 
     @abstractmethod
     def bind(self, table: Table) -> tuple[Requirement, ...]:
@@ -224,13 +271,14 @@ class Requirement(ABC):
     def spelled(self) -> str:
         """Its name and parameters in words, such as 'l-diversity of "disease" (l = 2, form = frequency)'."""
         described = self.stated
+        keys = {each.stated or name: name.replace("_", "-") for name, each in self.parameters.items()}
         parameters = ", ".join(
-            f"{_KEYS.get(key, key)} = {_listed(value)}"
+            f"{keys.get(key, key)} = {_listed(value)}"
             for key, value in described.items()
             if key not in ("name", "sensitive")
         )
         about = "".join(f' of "{name}"' for name in self.attributes if name != described.get("unit"))
-        return f"{term(self.name)}{about} ({parameters})"
+        return f"{term_of(type(self))}{about} ({parameters})"
 
     @property
     def stated(self) -> dict[str, object]:
@@ -259,7 +307,10 @@ def plain_data(value: object) -> object:
     raise TypeError(f"no plain data: {type(value).__name__}")
 
 
-_KEYS = {"quasi_identifiers": "quasi-identifiers", "alpha_k": "k"}  # as messages spell parameters
+def term_of(kind: type[Requirement]) -> str:
+    """What people call a kind of requirement; the name of a class that has one of its own and not the term."""
+    named = next((each for each in kind.__mro__ if "name" in vars(each)), kind)
+    return str(vars(named).get("term") or kind.name)
 
 
 def _listed(value: object) -> str:

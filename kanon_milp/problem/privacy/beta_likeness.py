@@ -33,9 +33,13 @@ class BetaLikeness(Requirement):
     beta: Number
     sensitive: str | None = None
     name: ClassVar[str] = "beta_likeness"
+    term: ClassVar[str] = "beta-likeness"
     letter: ClassVar[str] = "beta"
     summary: ClassVar[str] = "basic beta-likeness: no share in a group above (1 + beta) times the share in the table"
-    parameters: ClassVar[Mapping[str, Parameter]] = {"beta": Parameter(NUMBER)}
+    parameters: ClassVar[Mapping[str, Parameter]] = {
+        "beta": Parameter(NUMBER, metavar="B", help="Basic beta-likeness.")
+    }
+    sentence: ClassVar[str] = "the share of no value{about} grows by more than {beta} times in a group"
 
     def __post_init__(self) -> None:
         name_attribute(self)

@@ -47,13 +47,15 @@ class DeltaDisclosure(Requirement):
     absent: Absent = "violation"
     sensitive: str | None = None
     name: ClassVar[str] = "delta_disclosure"
+    term: ClassVar[str] = "delta-disclosure privacy"
     letter: ClassVar[str] = "delta"
     summary: ClassVar[str] = "delta-disclosure privacy: the natural logarithm of these shares' ratio stays within delta"
     parameters: ClassVar[Mapping[str, Parameter]] = {
-        "delta": Parameter(NUMBER),
-        "log": Parameter(TEXT, "natural (default) or base2", BASES),
-        "absent": Parameter(TEXT, "an absent value is a violation (default) or ignored", ABSENT),
+        "delta": Parameter(NUMBER, metavar="D", help="delta-disclosure privacy, natural logarithm."),
+        "log": Parameter(TEXT, "natural (default) or base2", BASES, usual="natural"),
+        "absent": Parameter(TEXT, "an absent value is a violation (default) or ignored", ABSENT, usual="violation"),
     }
+    sentence: ClassVar[str] = "the logarithm of no share{about} changes by {delta} or more in a group"
 
     def __post_init__(self) -> None:
         name_attribute(self)

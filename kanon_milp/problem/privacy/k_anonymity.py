@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyomo.environ as pyo
 
-from kanon_milp.errors import InputError, nearest
+from kanon_milp.errors import InputError, counted, nearest
 from kanon_milp.problem.arguments import column_names, integer
-from kanon_milp.problem.privacy.base import INTEGER, LIST, Parameter, Requirement, Shortfall, ValueLimits, few_rows
+from kanon_milp.problem.privacy.base import (
+    INTEGER,
+    LIST,
+    Parameter,
+    Requirement,
+    Shortfall,
+    Swept,
+    ValueLimits,
+    few_rows,
+)
 from kanon_milp.problem.privacy.cells import Rows, distinct_values, projections
 from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.privacy.p_sensitivity import few_values
@@ -40,18 +49,30 @@ class KAnonymity(Requirement):
     quasi_identifiers: Sequence[str] | None = None
     unit: str | None = field(default=None, init=False)
     name: ClassVar[str] = "k_anonymity"
+    term: ClassVar[str] = "k-anonymity"
     letter: ClassVar[str] = "k"
     summary: ClassVar[str] = "k-anonymity: each group has at least k rows"
     parameters: ClassVar[Mapping[str, Parameter]] = {
-        "k": Parameter(INTEGER),
+        "k": Parameter(INTEGER, help="k-anonymity: each group has at least k rows (or units)."),
         "quasi_identifiers": Parameter(LIST, "a set of them that has this k of its own"),
     }
+    swept: ClassVar[Swept] = Swept(1, "2..10,25")
 
     def __post_init__(self) -> None:
         integer(self.k, "k")
         if self.quasi_identifiers is not None:
             named = column_names(self.quasi_identifiers, "quasi_identifiers of k-anonymity")
             object.__setattr__(self, "quasi_identifiers", named)
+
+    @classmethod
+    def in_words(cls, stated: Mapping[str, Any], about: str) -> str:
+        """Others that a row looks like, of a unit, or where only some columns are known."""
+        others = counted(int(stated["k"]) - 1, "other")
+        if "unit" in stated:
+            return f"each row looks like rows of at least {others} of {stated['unit']}"
+        sets = stated.get("quasi_identifiers")
+        within = f" when only {', '.join(sets)} are known" if isinstance(sets, list) else ""
+        return f"each row looks like at least {others}{within}"
 
     def bind(self, table: Table) -> tuple[KAnonymity, ...]:
         """Refuse columns that are no quasi-identifiers; count units where a unit has several rows."""

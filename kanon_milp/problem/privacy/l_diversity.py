@@ -20,6 +20,7 @@ from kanon_milp.problem.privacy.base import (
     Parameter,
     Requirement,
     Shortfall,
+    Swept,
     ValueLimits,
     name_attribute,
     sensitive_names,
@@ -58,12 +59,21 @@ class LDiversity(Requirement):
     form: Form = "frequency"
     sensitive: str | Sequence[str] | None = None
     name: ClassVar[str] = "l_diversity"
+    term: ClassVar[str] = "l-diversity"
     letter: ClassVar[str] = "l"
     summary: ClassVar[str] = "l-diversity, exact as written: no sensitive value makes up more than 1/l of a group"
     parameters: ClassVar[Mapping[str, Parameter]] = {
-        "l": Parameter(NUMBER),
-        "form": Parameter(TEXT, "frequency (default), distinct or blocki-williams"),
+        "l": Parameter(NUMBER, metavar="L", help="l-diversity, a rational: no value has more than 1/l of a group."),
+        "form": Parameter(
+            TEXT,
+            "frequency (default), distinct or blocki-williams",
+            option="--l-form",
+            help="frequency, distinct or blocki-williams.",
+            usual="frequency",
+        ),
     }
+    swept: ClassVar[Swept] = Swept(1, "1.5,2,3")
+    sentence: ClassVar[str] = "each group is {l}-diverse in the values{about} ({form})"
 
     def __post_init__(self) -> None:
         one_of(self.form, FORMS, "the form of l-diversity")

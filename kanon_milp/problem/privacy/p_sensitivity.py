@@ -41,9 +41,13 @@ class PSensitivity(Requirement):
     p: int
     sensitive: str | None = None
     name: ClassVar[str] = "p_sensitivity"
+    term: ClassVar[str] = "p-sensitivity"
     letter: ClassVar[str] = "p"
     summary: ClassVar[str] = "p-sensitivity: at least p different values of each sensitive attribute in each group"
-    parameters: ClassVar[Mapping[str, Parameter]] = {"p": Parameter(INTEGER)}
+    parameters: ClassVar[Mapping[str, Parameter]] = {
+        "p": Parameter(INTEGER, help="p-sensitivity: each group has at least p sensitive values.")
+    }
+    sentence: ClassVar[str] = "each group has at least {p} different values{about}"
 
     def __post_init__(self) -> None:
         integer(self.p, "p")

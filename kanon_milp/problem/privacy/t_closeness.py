@@ -12,7 +12,15 @@ import pyomo.environ as pyo
 
 from kanon_milp.errors import InputError
 from kanon_milp.problem.arguments import one_of
-from kanon_milp.problem.distances import BUILT_IN, SIMPLE, EqualDistance, GroundDistance, Space, ground_distance
+from kanon_milp.problem.distances import (
+    BUILT_IN,
+    FROM_FILE,
+    SIMPLE,
+    EqualDistance,
+    GroundDistance,
+    Space,
+    ground_distance,
+)
 from kanon_milp.problem.distances.emd import emd
 from kanon_milp.problem.exact import Number, both, exact_parameter
 from kanon_milp.problem.privacy import transport
@@ -22,6 +30,7 @@ from kanon_milp.problem.privacy.base import (
     EmdLimit,
     Parameter,
     Requirement,
+    Swept,
     ValueLimits,
     name_attribute,
     sensitive_names,
@@ -56,13 +65,28 @@ class TCloseness(Requirement):
     form: Form = "short"
     space: Space | None = field(default=None, repr=False, compare=False)
     name: ClassVar[str] = "t_closeness"
+    term: ClassVar[str] = "t-closeness"
     letter: ClassVar[str] = "t"
     summary: ClassVar[str] = "t-closeness, exact as written, with the equal ground distance"
     parameters: ClassVar[Mapping[str, Parameter]] = {
-        "form": Parameter(TEXT, "short or transport"),
-        "t": Parameter(NUMBER),
-        "distance": Parameter(TEXT, "equal (default), ordered, numeric, order:FILE, hierarchy:FILE or matrix:FILE"),
+        "form": Parameter(TEXT, "short or transport", modeling=True),
+        "t": Parameter(
+            NUMBER, metavar="T", help="t-closeness, a rational such as 0.15 or 3/20: distance to the table."
+        ),
+        "distance": Parameter(
+            TEXT,
+            "equal (default), ordered, numeric, order:FILE, hierarchy:FILE or matrix:FILE",
+            option="--distance",
+            metavar="D",
+            help="Ground distance of t-closeness: equal, ordered, numeric, order:FILE, hierarchy:FILE or matrix:FILE.",
+            usual="equal",
+            files={kind.name: prefix for prefix, kind in FROM_FILE.items()},
+        ),
     }
+    swept: ClassVar[Swept] = Swept(-1, "0.1,0.2")
+    sentence: ClassVar[str] = (
+        "the values{about} in each group are within {t} of those of the whole table ({distance} distance)"
+    )
 
     def __post_init__(self) -> None:
         if not 0 <= self.exact <= 1:

@@ -12,15 +12,16 @@ from typing import Any
 
 from kanon_milp.errors import InputError
 from kanon_milp.problem.csv_files import default_delimiter
+from kanon_milp.problem.distances import SIMPLE
+from kanon_milp.problem.privacy import KAnonymity
+from kanon_milp.problem.privacy.registry import kind_named
 from kanon_milp.problem.table import SYMBOL
 from kanon_milp.studies.model_files import library_folder
 
-PLAIN = {"p_sensitivity": "p", "l_diversity": "l", "beta_likeness": "beta", "delta_disclosure": "delta"}
 MADE = re.compile(  # as its source says
     r"\((?:(?P<way>widths|counts|levels|lengths) (?P<values>[\w./, -]+?)|dates)?(?:; )?(?:format (?P<form>.+))?\)\Z"
 )
 OPTIONS = {"widths": "--numeric", "counts": "--quantiles", "levels": "--dates", "lengths": "--prefix"}
-FROM_FILE = {"ordered": "order", "hierarchical": "hierarchy", "matrix": "matrix"}
 
 
 class _NoCommandError(Exception):
@@ -102,48 +103,42 @@ def _requirements(
 ) -> list[str]:
     found: dict[str, str] = {}
     about: dict[str, list[str]] = {}
-
-    def state(option: str, value: object, attributes: Any) -> None:
-        if found.setdefault(option, str(value)) != str(value):
-            raise _NoCommandError(f"several values of {option} are asked for")
-        named: list[str] = attributes if isinstance(attributes, list) else [attributes] * (attributes is not None)
-        about.setdefault(option, []).extend(named)
-
+    usual: dict[str, str | None] = {}
     for each in requirements:
         name, of = each["name"], each.get("sensitive")
-        if name == "k_anonymity" and "quasi_identifiers" not in each:
-            found["--k"] = str(max(each["k"], int(found.get("--k", 1))))
-        elif name in PLAIN and (each.get("log", "natural"), each.get("absent", "violation")) == (
-            "natural",
-            "violation",
-        ):
-            state(f"--{PLAIN[name]}", each.get(f"{PLAIN[name]}_exact", each[PLAIN[name]]), of)
-            if each.get("form", "frequency") != "frequency":
-                state("--l-form", each["form"], None)
-        elif name == "t_closeness":
-            state("--t", each["t_exact"], of)
-            state("--distance", _distance(each["distance"], distances), None)
-        elif name == "alpha_k_anonymity" and "values" not in each:
-            state("--alpha", each["alpha_exact"], of)
-            found["--k"] = str(max(each["alpha_k"], int(found.get("--k", 1))))
-        else:
+        kind = kind_named(name)
+        exact = {key: each.get(f"{key}_exact", value) for key, value in each.items()}
+        options = None if kind is None else kind.as_options(exact)
+        if kind is None or options is None:
             raise _NoCommandError(f"the command line has no option for a requirement like this {name}")
+        for parameter, declared in kind.parameters.items():
+            option = kind.option(parameter)
+            usual[option] = declared.usual
+            if declared.files:
+                options[option] = _from_file(options[option], declared.files, distances)
+        for option, value in options.items():
+            if option == KAnonymity.option("k"):  # the largest one says all
+                found[option] = str(max(int(value), int(found.get(option, 1))))
+                continue
+            if found.setdefault(option, value) != value:
+                raise _NoCommandError(f"several values of {option} are asked for")
+            if option == kind.option(kind.letter) and of is not None:
+                about.setdefault(option, []).extend(of if isinstance(of, list) else [of])
     for option, named in about.items():
-        if named and sorted(set(named)) != sorted(sensitive):
+        if sorted(set(named)) != sorted(sensitive):
             raise _NoCommandError(f"{option} is asked for some of the sensitive attributes only")
-    if found.get("--distance") == "equal":
-        del found["--distance"]
-    return [word for pair in found.items() for word in pair]
+    return [word for option, value in found.items() if value != usual.get(option) for word in (option, value)]
 
 
-def _distance(name: str, files: Sequence[Mapping[str, Any]]) -> str:
+def _from_file(name: str, prefixes: Mapping[str, str], files: Sequence[Mapping[str, Any]]) -> str:
+    """The value of an option for what may have been read from a file, as a ground distance."""
     if not files:
-        if name in ("equal", "ordered", "numeric"):
+        if name in SIMPLE:
             return name
         raise _NoCommandError("the ground distance was not read from a file")
-    if len(files) > 1 or name not in FROM_FILE or files[0]["file"] is None:
+    if len(files) > 1 or name not in prefixes or files[0]["file"] is None:
         raise _NoCommandError("there are several ground distances")
-    return f"{FROM_FILE[name]}:{files[0]['file']}"
+    return f"{prefixes[name]}:{files[0]['file']}"
 
 
 def _made(name: str, hierarchy: Mapping[str, Any]) -> list[str] | None:

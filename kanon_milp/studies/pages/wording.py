@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kanon_milp.errors import counted, term
+from kanon_milp.problem.privacy.registry import kind_named, term
 
 BACKED = {
     "solver": "the solver",
@@ -131,27 +131,8 @@ def requirement_sentence(requirement: Mapping[str, Any]) -> str:
     of = requirement.get("sensitive")
     about = f" of {' and '.join(of) if isinstance(of, list) else of}" if of else ""
     exact = {key: requirement.get(f"{key}_exact", value) for key, value in requirement.items()}
-    sets = requirement.get("quasi_identifiers")
-    within = f" when only {', '.join(sets)} are known" if isinstance(sets, list) else ""
-    said = {
-        "k_anonymity": lambda: (
-            f"each row looks like rows of at least {counted(int(exact['k']) - 1, 'other')} of {exact['unit']}"
-            if "unit" in exact
-            else f"each row looks like at least {counted(int(exact['k']) - 1, 'other')}{within}"
-        ),
-        "p_sensitivity": lambda: f"each group has at least {exact['p']} different values{about}",
-        "l_diversity": lambda: f"each group is {exact['l']}-diverse in the values{about} ({exact['form']})",
-        "t_closeness": lambda: (
-            f"the values{about} in each group are within {exact['t']} of those of the whole table "
-            f"({exact['distance']} distance)"
-        ),
-        "alpha_k_anonymity": lambda: (
-            f"no value{about} has more than the share {exact['alpha']} of a group of at least {exact['alpha_k']}"
-        ),
-        "beta_likeness": lambda: f"the share of no value{about} grows by more than {exact['beta']} times in a group",
-        "delta_disclosure": lambda: f"the logarithm of no share{about} changes by {exact['delta']} or more in a group",
-    }
-    if name in said:
-        return f"{term(name)}: {said[name]()}"
+    kind = kind_named(name)
+    if kind is not None and (said := kind.in_words(exact, about)):
+        return f"{term(name)}: {said}"
     parameters = ", ".join(f"{key} = {value}" for key, value in requirement.items() if key != "name")
     return f"{name} ({parameters})"

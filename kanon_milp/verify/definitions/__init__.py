@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from kanon_milp.errors import InputError, own_code, term, type_in_words
+from kanon_milp.errors import InputError, own_code, type_in_words
 from kanon_milp.problem.records import Label
 from kanon_milp.system.arrays import Flags
 from kanon_milp.verify.counts import Counts
@@ -260,7 +260,8 @@ class Definition:
 
     kind: name of the class that users make. name: as a certificate states it. rules: of what the user made, for a
     table. parameters: how each is read where it is stated. least: what a stated one asks of a group at least.
-    optional: parameters that may be left out. exempts: whether fully suppressed rows may be exempt from it.
+    optional: parameters that may be left out. exempts: whether fully suppressed rows may be exempt from it. term: what
+    people call it; its name by default.
     """
 
     kind: str
@@ -270,6 +271,11 @@ class Definition:
     least: Callable[[Mapping[str, Any], Original], AtLeast]
     optional: frozenset[str] = frozenset()
     exempts: bool = False
+    term: str = ""
+
+
+REGISTERED: dict[type, Definition] = {}
+"""Definitions of kinds of requirements that users have registered."""
 
 
 @cache
@@ -281,7 +287,19 @@ def definitions() -> tuple[Definition, ...]:
 
 def by_name() -> Mapping[str, Definition]:
     """Each by the name that certificates give it."""
-    return {each.name: each for each in definitions()}
+    return {each.name: each for each in (*definitions(), *REGISTERED.values())}
+
+
+def definition_of(requirement: object) -> Definition | None:
+    """The definition of a requirement of this package, or of one that a user has registered; a subclass has none."""
+    known = {each.kind: each for each in definitions()}
+    return REGISTERED.get(type(requirement)) or known.get(built_in(requirement) or "")
+
+
+def term(name: str) -> str:
+    """The field's term for a requirement, such as l-diversity for l_diversity; an unknown name as it is."""
+    known = by_name().get(name)
+    return name if known is None else known.term or name
 
 
 @dataclass(frozen=True)
@@ -339,7 +357,7 @@ def rules_of(requirement: Any, table: Original, given: TableData) -> list[Rule]:
 
     given: the table as the user's own requirements want to see it. Raises InputError where it makes no sense.
     """
-    known = next((each for each in definitions() if each.kind == built_in(requirement)), None)
+    known = definition_of(requirement)
     return list(_own(requirement, table, given) if known is None else known.rules(requirement, table))
 
 

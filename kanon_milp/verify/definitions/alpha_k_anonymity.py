@@ -63,4 +63,5 @@ DEFINITION = Definition(
     {"alpha": shortest, "alpha_k": count, "sensitive": column_name, "values": count},
     _alpha,
     frozenset({"values"}),
+    term="(alpha,k)-anonymity",
 )

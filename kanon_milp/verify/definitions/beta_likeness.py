@@ -49,4 +49,5 @@ DEFINITION = Definition(
     _beta_likeness,
     {"beta": shortest, "sensitive": column_name},
     _beta,
+    term="beta-likeness",
 )

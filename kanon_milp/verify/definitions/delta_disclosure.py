@@ -83,4 +83,5 @@ DEFINITION = Definition(
         "sensitive": column_name,
     },
     _delta,
+    term="delta-disclosure privacy",
 )

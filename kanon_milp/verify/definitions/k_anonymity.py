@@ -58,4 +58,5 @@ DEFINITION = Definition(
     _anonymous,
     frozenset({"quasi_identifiers", "unit"}),
     exempts=True,
+    term="k-anonymity",
 )

@@ -206,4 +206,5 @@ DEFINITION = Definition(
         "sensitive": one_or_more,
     },
     _diverse,
+    term="l-diversity",
 )

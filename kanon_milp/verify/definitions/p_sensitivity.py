@@ -39,4 +39,5 @@ DEFINITION = Definition(
     _p_sensitivity,
     {"p": count, "sensitive": column_name},
     _sensitive,
+    term="p-sensitivity",
 )

@@ -74,4 +74,5 @@ DEFINITION = Definition(
         "sensitive": column_name,
     },
     _close,
+    term="t-closeness",
 )

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 from library_records import recorded
 
 import kanon_milp as km
-from kanon_milp.problem.privacy import REQUIREMENTS
+from kanon_milp.problem.privacy.registry import REQUIREMENTS
 from kanon_milp.studies.families import COLUMN_FAMILIES, FAMILIES
 from kanon_milp.studies.mps_library import build as building
 from kanon_milp.studies.mps_library.build import build_library, model_text, sha256
