@@ -54,7 +54,7 @@ def recorded(entry: Entry, folder: Path, seconds: float, search_seconds: float) 
     options = SolverOptions(time_limit=seconds, absolute_gap=INTEGRAL_GAP)
     known = found.known_point()
     grid = Grid(1, linear.largest_cost)
-    answer = solve_checked(get("highs"), linear, options, grid)
+    answer = solve_checked(get(), linear, options, grid)
     point = _point(linear, answer)
     bound = grid.safe(answer.bound)
     used = {"time_limit": seconds, "threads": 1, "seed": 0}

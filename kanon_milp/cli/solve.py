@@ -38,6 +38,7 @@ from kanon_milp.system.limit import Limit, ctrl_c_sets
 if TYPE_CHECKING:
     from kanon_milp.bounds import Certificate
 
+SOLVERS = ", ".join((f"{solvers.DEFAULT} (default)", *solvers.BUILT_IN[1:]))
 CERTIFICATE_SHARE = 0.3  # of a time limit, for a certificate
 MEASURES_SECONDS = 1.5  # at least, for what a release costs and protects, column by column
 
@@ -62,9 +63,7 @@ def solve(
             help="The database for --to-table; default: the one that was read.",
         ),
     ] = None,
-    solver: Annotated[
-        str | None, solving_option("--solver", help="highs (default), cbc, scip, cpsat or pulp:NAME.")
-    ] = None,
+    solver: Annotated[str | None, solving_option("--solver", help=f"{SOLVERS} or pulp:NAME.")] = None,
     cbc: Annotated[str | None, solving_option("--cbc", metavar="PATH", help="The CBC executable to use.")] = None,
     method: Annotated[
         str | None,
@@ -151,7 +150,7 @@ def solve(
         "dask": dask,
     }
     chosen.update({key: value for key, value in given.items() if value is not None})
-    adapter = solvers.get(chosen.pop("name", "highs"), executable=cbc)
+    adapter = solvers.get(chosen.pop("name", solvers.DEFAULT), executable=cbc)
     with ctrl_c_sets(None, told=True) as stop:
         chosen.update(log_file=log_file, interrupt=stop, progress=not (quiet or json))
         result, proof, without = _solved(problem, adapter, chosen, certificate is not None)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from kanon_milp import solvers
 from kanon_milp.cli import options
 from kanon_milp.cli.exit_codes import NO_TABLE, OPTIMAL, UNVERIFIED, exit_code
 from kanon_milp.cli.help import output_option
@@ -136,5 +137,5 @@ def doctor(
         display.print_json([display.diagnosis_dict(d) for d in found])
     else:
         display.show_diagnoses(found)
-    usable = any(d.availability and not d.problems for d in found if d.name == "highs")
+    usable = any(d.availability and not d.problems for d in found if d.name == solvers.DEFAULT)
     raise typer.Exit(OPTIMAL if usable else NO_TABLE)

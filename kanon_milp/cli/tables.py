@@ -7,6 +7,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
+from kanon_milp import solvers
 from kanon_milp.cli import options
 from kanon_milp.cli.help import solving_option, table_option
 from kanon_milp.methods.quasi_identifiers import Reading, find_quasi_identifiers
@@ -54,7 +55,7 @@ def qid(
             help="identify: a quasi-identifier tells all rows apart; violate: fewer than k rows are like some row.",
         ),
     ] = "identify",
-    solver: Annotated[str, solving_option("--solver", help="Of the minimum cover.")] = "highs",
+    solver: Annotated[str, solving_option("--solver", help="Of the minimum cover.")] = solvers.DEFAULT,
     json: options.Json = False,
 ) -> None:
     """Say which columns are quasi-identifiers.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import pyomo.environ as pyo
 from pyomo.common.gc_manager import PauseGC
@@ -14,27 +14,23 @@ from kanon_milp.formulations.strong import build_strong, trust_strong, tune_stro
 from kanon_milp.formulations.textbook import build_textbook
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.arguments import text
-from kanon_milp.solvers.call import SolverOptions
+from kanon_milp.solvers.adapter import Setting
 from kanon_milp.system.modeling import without_model_log
 
 
 @dataclass(frozen=True)
 class Formulation:
-    """A builder, whether it is declared over the reduced instance, and solver options that suit it.
+    """A builder, whether it is declared over the reduced instance, and what it tells solvers of a model.
 
-    tune: solver name → options, for an instance; what the user asks for comes first. trust: those of them that an
-    extended model needs as well, since answers without them may be wrong.
+    tune: settings for an instance; options that the user asks for come first. trust: those of them that an extended
+    model needs as well, since answers without them may be wrong.
     """
 
     name: str
     declare: Callable[[Instance], pyo.ConcreteModel]
     reduced: bool
-    tune: Callable[[Instance], Mapping[str, Mapping[str, object]]] = lambda _: {}
-    trust: Callable[[Instance], Mapping[str, Mapping[str, object]]] = lambda _: {}
-
-    def tuned(self, options: SolverOptions, solver: str, instance: Instance) -> SolverOptions:
-        """Options of a solver with those that suit the formulation; what the user asks for comes first."""
-        return replace(options, extra={**self.tune(instance).get(solver, {}), **options.extra})
+    tune: Callable[[Instance], Sequence[Setting]] = lambda _: ()
+    trust: Callable[[Instance], Sequence[Setting]] = lambda _: ()
 
     def build(self, instance: Instance) -> pyo.ConcreteModel:
         """Declare the model; so many small objects are made that the garbage collector waits (three times faster)."""

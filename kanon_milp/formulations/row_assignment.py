@@ -13,8 +13,9 @@ from kanon_milp.errors import SolverError
 from kanon_milp.formulations.arrays import Constraints, placed, program
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
+from kanon_milp.solvers import get
+from kanon_milp.solvers.adapter import Setting
 from kanon_milp.solvers.call import SolverOptions, StopReason
-from kanon_milp.solvers.highs import HighsAdapter
 from kanon_milp.system.arrays import Flags, Floats, Ints
 
 MISSING = 4.0  # times what the most expensive row costs is the price of one that is missing
@@ -82,7 +83,8 @@ def assign_rows(instance: Instance, open_candidates: Flags, cells: Cells | None 
         placed(row_type, counts, arcs),
         Constraints(sp.csr_array(sp.vstack(sums)), floors, np.full(len(floors), np.inf)),
     )
-    solved = HighsAdapter().solve(flow, SolverOptions(extra={"solver": "simplex"}))
+    solver = get()
+    solved = solver.solve(flow, solver.suited(SolverOptions(), [Setting.VERTEX]))
     if solved.stop_reason is not StopReason.OPTIMAL or solved.x is None:
         raise SolverError(f"the open candidates cannot hold all rows ({solved.stop_reason.value})")
     rows = np.round(solved.x).astype(np.int64)

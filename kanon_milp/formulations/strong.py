@@ -13,33 +13,26 @@ from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.privacy import Requirement
 from kanon_milp.problem.privacy.base import declare_in
 from kanon_milp.problem.privacy.cells import Rows, distinct_values
+from kanon_milp.solvers.adapter import Setting
 
 FEW_PATTERNS = 64
 MOST_NONZEROS = 5  # a pair, of constraints in which sizes of groups are sums; with more of them variables are quicker
 
 
-def tune_strong(instance: Instance) -> dict[str, dict[str, object]]:
-    """Solver options for this formulation.
+def tune_strong(instance: Instance) -> tuple[Setting, ...]:
+    """What this formulation tells solvers of an instance.
 
-    Under a mask of few patterns and with a continuous assignment the root LP is nearly integral and simple rounding
-    finds good tables, while the sub-MIPs of HiGHS take most of its time (all of Adult, one mask of 10 patterns, k =
-    25: 23 s without them, no proof after 150 s with them). With many patterns they are what finds good tables at all.
+    Under a mask of few patterns and with a continuous assignment the root LP is nearly integral, and simple rounding
+    finds good tables.
     """
-    options: dict[str, object] = {}
-    if instance.levels.count <= FEW_PATTERNS and instance.problem.network:
-        heuristics = ("rins", "rens", "root_reduced_cost")
-        options.update({f"mip_heuristic_run_{name}": False for name in heuristics})
-    return {"highs": {**options, **trust_strong(instance).get("highs", {})}}
+    few = instance.levels.count <= FEW_PATTERNS and instance.problem.network
+    return (*((Setting.NEARLY_INTEGRAL,) if few else ()), *trust_strong(instance))
 
 
-def trust_strong(instance: Instance) -> dict[str, dict[str, object]]:
-    """Solver options without which an answer is not to be trusted, also of a model that was extended.
-
-    Presolve of HiGHS may be wrong with fractional variables beside integer ones (see `add_sizes`).
-    """
-    if any(requirement.has_continuous_variables for requirement in instance.problem.requirements):
-        return {"highs": {"presolve": "off"}}
-    return {}
+def trust_strong(instance: Instance) -> tuple[Setting, ...]:
+    """That of it without which an answer is not to be trusted, also of a model that was extended."""
+    mixed = any(requirement.has_continuous_variables for requirement in instance.problem.requirements)
+    return (Setting.MIXED,) if mixed else ()
 
 
 def build_strong(instance: Instance) -> pyo.ConcreteModel:

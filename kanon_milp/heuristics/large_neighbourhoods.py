@@ -14,7 +14,7 @@ from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.neighbourhood import Neighbourhood, Rebuilt, cut_out, put_back, solve_neighbourhood
 from kanon_milp.heuristics.state import Board, total
 from kanon_milp.heuristics.worker_pool import Pool
-from kanon_milp.solvers.adapter import Capability, SolverAdapter
+from kanon_milp.solvers.adapter import Capability, Setting, SolverAdapter
 from kanon_milp.solvers.call import SolverOptions
 from kanon_milp.solvers.proof import INTEGRAL_GAP
 from kanon_milp.system.arrays import Ints
@@ -114,7 +114,7 @@ def limited_options(
     if effort.counted:
         left = None if math.isinf(effort.left) else max(effort.left, 0.1)
         if options.node_limit is None and Capability.NODE_LIMIT not in adapter.capabilities:
-            return replace(plain, time_limit=left, extra={**adapter.counted, **options.extra})
+            return adapter.suited(replace(plain, time_limit=left), [Setting.SAME_WORK])
         return replace(plain, time_limit=left, node_limit=options.node_limit or NODES)
     return replace(plain, time_limit=max(seconds, 0.1))
 

@@ -12,7 +12,7 @@ from kanon_milp.formulations.arrays import strong_model
 from kanon_milp.formulations.restricted import solve_restricted
 from kanon_milp.heuristics.moves import commit, mend
 from kanon_milp.heuristics.state import FAILED, Board, State, draw, place, undo, uniform
-from kanon_milp.solvers.adapter import SolverAdapter
+from kanon_milp.solvers.adapter import Setting, SolverAdapter
 from kanon_milp.solvers.call import SolverOptions
 from kanon_milp.solvers.model import LinearModel
 from kanon_milp.system.arrays import Flags, Floats, Ints
@@ -94,7 +94,7 @@ def _integral(hood: Neighbourhood, model: LinearModel, x: Floats, adapter: Solve
             upper=np.concatenate([model.upper[:pairs], opened]),
             integer=np.zeros_like(model.integer),
         )
-        plain = SolverOptions(extra={"solver": "simplex"} if adapter.name == "highs" else {})
+        plain = adapter.suited(SolverOptions(), [Setting.VERTEX])
         vertex = solve_restricted(fixed, adapter, plain, checked=False)
         if vertex.x is None:
             return None

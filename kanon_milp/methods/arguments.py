@@ -119,7 +119,7 @@ def begin_log(options: SolverOptions) -> None:
 def adapter_of(solver: str | SolverAdapter) -> SolverAdapter:
     """The adapter of that name, or the one given; raises InputError for an unknown name."""
     if not isinstance(solver, str | SolverAdapter):
-        raise wrong("solver", 'a name, such as "highs", or an adapter', solver)
+        raise wrong("solver", f'a name, such as "{solvers.DEFAULT}", or an adapter', solver)
     return solvers.get(solver) if isinstance(solver, str) else solver
 
 

@@ -25,7 +25,7 @@ from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.infeasibility import side_constraints
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions.base import Dropped
-from kanon_milp.solvers import Progress
+from kanon_milp.solvers import Progress, Setting
 from kanon_milp.solvers.model import LinearModel
 from kanon_milp.solvers.proof import Backing
 from kanon_milp.system.arrays import Flags, Floats
@@ -141,12 +141,8 @@ class CondensedCore:
         session, limit = self.session, self.limit
         model = condensed.model()
         self.size = (model.variables, model.constraints)
-        extra = {"mip_detect_symmetry": False} if session.adapter.name == "highs" else {}
-        options = replace(
-            session.options,
-            gap=0.0 if table is None else FIRST_GAP,
-            extra={**extra, **session.options.extra},
-        )
+        options = replace(session.options, gap=0.0 if table is None else FIRST_GAP)
+        options = session.adapter.suited(options, [Setting.CONDENSED])
         start, call = None if table is None else condensed.start(table), AlsoSet(limit.interrupt or threading.Event())
 
         def watch(point: Progress) -> None:

@@ -141,7 +141,7 @@ class CoreProblem:
         options, best = session.options, tracker.best
         # sub-MIPs are what finds tables, but where a good one is at hand already
         if rest.problem.attributes or not rest.problem.network or (best is not None and loss == best.cost):
-            options = session.formulation.tuned(options, session.adapter.name, rest)
+            options = session.adapter.suited(options, session.formulation.tune(rest))
         start = None
         if best is not None and step is not None:
             candidate = np.searchsorted(step.origin, best.candidate)

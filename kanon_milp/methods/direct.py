@@ -26,6 +26,7 @@ from kanon_milp.presolve.preparation import presolve
 from kanon_milp.presolve.resources import LARGE, network_relaxation, too_large, too_long
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import Capability, LinearModel, Progress, SolverOptions, SolverResult, StopReason
+from kanon_milp.solvers.adapter import Setting
 from kanon_milp.solvers.checked import solve_checked, with_integers_rounded
 from kanon_milp.solvers.model import check_numbers
 from kanon_milp.solvers.proof import INTEGRAL_GAP, REGISTERED
@@ -56,7 +57,7 @@ def solve_milp(session: Session, *, explain: bool = True, known: Outcome | None 
     explain: find out what is in conflict where there is no solution. known: a bound, where there is one already.
     """
     asked, instance = session.options, session.instance
-    tuned = session.formulation.tuned(asked, session.adapter.name, instance)
+    tuned = session.adapter.suited(asked, session.formulation.tune(instance))
     # with an integral objective, incumbent and bound meet once they are less than one unit apart
     session = replace(session, options=replace(tuned, absolute_gap=INTEGRAL_GAP))
     if instance.candidates.pairs >= LARGE and not session.limit.over:
@@ -209,7 +210,7 @@ def solve_direct(
     except Over:
         return session.end(_too_late(session, known, own=own))
     check_numbers(compiled.linear)
-    session = _without_presolve(session, compiled, model)
+    session = _suited_to_mixed(session, compiled, model)
     compiled, scale = scale_of(instance, model, compiled, session.adapter, own=own)
     restricted, linear = RestrictedModel(instance, model, compiled, own), compiled.linear
     known = replace(known, size=(linear.variables, linear.constraints))
@@ -268,15 +269,13 @@ def solve_direct(
     return session.end(outcome.stopped(stopped.value, message).with_table(table, scale))
 
 
-def _without_presolve(session: Session, compiled: PyomoArrays, model: pyo.ConcreteModel) -> Session:
-    """The session with the presolve of HiGHS off where fractional variables stand beside integer ones, whoever has
-    declared them: it may be wrong then (see `formulations.strong.add_sizes`)."""
+def _suited_to_mixed(session: Session, compiled: PyomoArrays, model: pyo.ConcreteModel) -> Session:
+    """The session with what the solver needs where there are fractional variables, whoever has declared them."""
     continuous = np.flatnonzero(~compiled.linear.integer)
     added = ~np.isin(continuous, compiled.columns_of(list(model.assign.values())))
-    if session.adapter.name != "highs" or not added.any() or "presolve" in session.options.extra:
+    if not added.any():
         return session
-    options = replace(session.options, extra={"presolve": "off", **session.options.extra})
-    return replace(session, options=options)
+    return replace(session, options=session.adapter.suited(session.options, [Setting.MIXED]))
 
 
 def _rounded(linear: LinearModel, answer: SolverResult, left: float) -> SolverResult:

@@ -18,7 +18,7 @@ from kanon_milp.presolve.row_types import RowTypes, compress
 from kanon_milp.problem.arguments import column_names, instance_of, integer, wrong
 from kanon_milp.problem.keys import mixed_key
 from kanon_milp.problem.table import Table, open_frame
-from kanon_milp.solvers import SolverAdapter, SolverOptions, StopReason
+from kanon_milp.solvers import DEFAULT, SolverAdapter, SolverOptions, StopReason
 from kanon_milp.solvers.checked import solve_checked
 from kanon_milp.solvers.proof import Grid
 from kanon_milp.solvers.pyomo_arrays import to_arrays
@@ -110,7 +110,7 @@ def find_quasi_identifiers(
     reading: Reading = "identify",
     every: bool = False,
     fewest: bool = True,
-    solver: str | SolverAdapter = "highs",
+    solver: str | SolverAdapter = DEFAULT,
 ) -> QuasiIdentifiers:
     """Which columns of a table are quasi-identifiers.
 

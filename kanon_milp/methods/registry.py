@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from kanon_milp import solvers
 from kanon_milp.errors import InputError, nearest, one_line, own_code, type_in_words
 from kanon_milp.methods import full_domain, mondrian
 from kanon_milp.methods.fpt import solve_fpt
@@ -282,7 +283,7 @@ def given(
 ) -> frozenset[Argument]:
     """Which of these arguments of `solve` are not at their defaults."""
     asked: dict[Argument, bool] = {
-        "solver": solver != "highs",
+        "solver": solver != solvers.DEFAULT,
         "formulation": formulation != "strong",
         "node_limit": node_limit is not None,
         "iteration_limit": iteration_limit is not None,

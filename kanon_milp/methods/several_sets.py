@@ -307,7 +307,7 @@ def _rebuilt(session: Session, table: Assignment, pairs: Flags, limit: Limit) ->
         model = RestrictedModel.of(rest, session.formulation, limit)
     except Over:
         return None, False
-    options = session.formulation.tuned(replace(session.options, log_file=None), session.adapter.name, rest)
+    options = session.adapter.suited(replace(session.options, log_file=None), session.formulation.tune(rest))
     if options.node_limit is not None:
         options = replace(options, node_limit=min(options.node_limit, NODES))
     here = replace(table, candidate=np.searchsorted(step.origin, table.candidate))

@@ -35,7 +35,7 @@ from kanon_milp.presolve.preparation import Prepared, presolve
 from kanon_milp.presolve.resources import too_large
 from kanon_milp.problem.arguments import instance_of, text
 from kanon_milp.problem.problem import Problem, expect_problem
-from kanon_milp.solvers import OnProgress, SolverAdapter
+from kanon_milp.solvers import DEFAULT, OnProgress, SolverAdapter
 from kanon_milp.system.arrays import Ints
 from kanon_milp.system.clock import Clock, OnStage
 from kanon_milp.system.limit import ctrl_c_sets
@@ -47,7 +47,7 @@ LOGGER = logging.getLogger(__name__)
 
 def solve(
     problem: Problem,
-    solver: str | SolverAdapter = "highs",
+    solver: str | SolverAdapter = DEFAULT,
     *,
     formulation: str = "strong",
     method: str = registry.AUTO,
@@ -202,7 +202,7 @@ def build_model(problem: Problem, formulation: str = "strong") -> pyo.ConcreteMo
 def solve_model(
     problem: Problem,
     model: pyo.ConcreteModel,
-    solver: str | SolverAdapter = "highs",
+    solver: str | SolverAdapter = DEFAULT,
     *,
     formulation: str = "strong",
     time_limit: float | None = None,
@@ -235,7 +235,7 @@ def solve_model(
         check_model(model, prepared, formulation)
         check_available(adapter)
         begin_log(options)
-        options = replace(options, extra={**chosen.trust(prepared.instance).get(adapter.name, {}), **options.extra})
+        options = adapter.suited(options, chosen.trust(prepared.instance))
         session = Session(
             prepared,
             chosen,

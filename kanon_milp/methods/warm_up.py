@@ -121,7 +121,7 @@ def _search() -> None:
     instance = _instance()
     price = np.full(instance.types.count, float(instance.candidates.cost.mean()))
     dual = DualPoint(price, 0.0, None, np.zeros(instance.candidates.count))
-    found = Search(instance, dual, None, InlinePool(), Effort(neighbourhoods=2)).run(get("highs"), SolverOptions())
+    found = Search(instance, dual, None, InlinePool(), Effort(neighbourhoods=2)).run(get(), SolverOptions())
     # the search may have found no neighbourhood, and nothing in it
     board = Board.of(instance, np.ones(instance.candidates.pairs, np.bool_), found)
     hood = cut_out(board, ROWS, np.zeros(len(board.state.cost), np.bool_))

@@ -3,18 +3,21 @@
 
 from __future__ import annotations
 
-from kanon_milp.solvers.adapter import Availability, Capability, SolverAdapter
+from kanon_milp.solvers.adapter import Availability, Capability, Setting, SolverAdapter
 from kanon_milp.solvers.call import OnProgress, Progress, RawResult, SolverCall, SolverOptions, SolverResult, StopReason
 from kanon_milp.solvers.model import LinearModel
-from kanon_milp.solvers.registry import get, names, register_solver
+from kanon_milp.solvers.registry import BUILT_IN, DEFAULT, get, names, register_solver
 
 __all__ = [
+    "BUILT_IN",
+    "DEFAULT",
     "Availability",
     "Capability",
     "LinearModel",
     "OnProgress",
     "Progress",
     "RawResult",
+    "Setting",
     "SolverAdapter",
     "SolverCall",
     "SolverOptions",

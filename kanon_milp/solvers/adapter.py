@@ -8,11 +8,14 @@ entry point of the group `kanon_milp.solvers`.
 from __future__ import annotations
 
 import enum
+import importlib.metadata
+import importlib.util
 import math
+import re
 import threading
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -33,6 +36,7 @@ from kanon_milp.solvers.model import LinearModel, check_numbers, complaint, comp
 from kanon_milp.system.arrays import Floats
 
 MAX_SEED = 2**31 - 1
+NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 
 class Availability(enum.Enum):
@@ -63,36 +67,99 @@ class Capability(enum.Enum):
     CONTINUOUS = "takes fractional and unbounded variables"
 
 
-class SolverAdapter(ABC):
+class Setting(enum.Enum):
+    """What is known of a model, and makes some solvers faster or safer; an adapter says by which options."""
+
+    VERTEX = "a linear program of which a vertex is wanted"
+    NEARLY_INTEGRAL = "the relaxation is nearly integral, and rounding it gives good points"
+    MIXED = "fractional variables stand beside integer ones"
+    CONDENSED = "what is alike is one variable already, so there is no symmetry to look for"
+    SAME_WORK = "a small model that shall end after the same work on every machine"
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """Major, minor and patch number."""
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:3])
+
+
+class SolverAdapter:
     """One solver. Stateless: every `solve` is independent of those before it.
 
-    A subclass has the methods `availability`, `version`, `location` and `run`. Class data, except where one adapter
-    stands for many solvers (PuLP):
+    A subclass has the method `run`, and says where the solver is: by `module`, or by the methods `installed` and
+    `location`. All else is data of the class, except where one adapter stands for many solvers (PuLP):
 
-    name: what the solver is called in options and results, such as "highs". title: as its authors write it.
-    capabilities: what `run` can do; what is not declared is not asked for. needs: how to make it available. counted:
-    options that end a small model after the same work on every machine, of a solver without a node limit. confuses:
-    whether it may say "infeasible" of a model that is unbounded.
+    name: what the solver is called in options and results. title: as its authors write it. aliases: what else people
+    call it. capabilities: what `run` can do; what is not declared is not asked for. needs: how to make it available.
+    module: the Python module by which it is reached. oldest: the first version that can be used.
+    option_names: its names of fields of `SolverOptions`; always: options of its own for every call; settings: for what
+    is known of a model. alternatives: options by which it solves in another way, for a second look at its own claims.
+    engine: the name of the solver inside, where several adapters reach the same one. confirms: its place among those
+    that look at the claims of others, the lowest first; None for one that is not asked to. confuses: whether it may say
+    "infeasible" of a model that is unbounded.
     """
 
     name: str
     capabilities: frozenset[Capability]
     title: str = ""
     needs: str = ""
-    counted: ClassVar[Mapping[str, object]] = MappingProxyType({})
+    aliases: ClassVar[tuple[str, ...]] = ()
+    module: ClassVar[str] = ""
+    oldest: ClassVar[tuple[int, ...]] = ()
+    option_names: ClassVar[Mapping[str, str]] = NOTHING
+    always: ClassVar[Mapping[str, object]] = NOTHING
+    settings: ClassVar[Mapping[Setting, Mapping[str, object]]] = NOTHING
+    alternatives: ClassVar[tuple[Mapping[str, object], ...]] = ()
+    engine: str = ""
+    confirms: ClassVar[int | None] = None
     confuses: ClassVar[bool] = False
 
-    @abstractmethod
-    def availability(self) -> Availability:
-        """Say whether it can be used here; never raises."""
+    def installed(self) -> str:
+        """Version of the solver itself. Raises ImportError where it is not found, another error where it is broken."""
+        if not self.location():
+            raise ImportError
+        return importlib.metadata.version(self.module)
 
-    @abstractmethod
-    def version(self) -> str:
-        """Version of the solver itself, or an empty text if it is not available."""
-
-    @abstractmethod
     def location(self) -> str:
         """Where it was found (module or executable), or an empty text."""
+        try:
+            found = importlib.util.find_spec(self.module) if self.module else None
+        except (ImportError, ValueError):
+            return ""
+        return "" if found is None or found.origin is None else str(Path(found.origin).parent)
+
+    def availability(self) -> Availability:
+        """Say whether it can be used here; never raises."""
+        try:
+            version = self.installed()
+        except ImportError:
+            return Availability.NOT_FOUND
+        except Exception:
+            return Availability.BROKEN
+        return Availability.AVAILABLE if numbers(version) >= self.oldest else Availability.TOO_OLD
+
+    def version(self) -> str:
+        """Version of the solver itself, or an empty text if it is not found."""
+        return self.installed() if self.availability() in (Availability.AVAILABLE, Availability.TOO_OLD) else ""
+
+    def with_executable(self, path: Path | str) -> SolverAdapter:
+        """The same with the executable at this path."""
+        raise InputError(f"the solver {self.name!r} takes no executable (found {path})")
+
+    def own_options(self, options: SolverOptions) -> dict[str, object]:
+        """Its options in its own words, those last that go to it as they are."""
+        plain = replace(options, gap=float(options.gap), absolute_gap=float(options.absolute_gap))
+        given = {own: getattr(plain, name) for name, own in self.option_names.items()}
+        named = {own: str(value) if isinstance(value, Path) else value for own, value in given.items()}
+        return {**self.always, **{own: value for own, value in named.items() if value is not None}, **options.extra}
+
+    def suited(self, options: SolverOptions, known: Iterable[Setting]) -> SolverOptions:
+        """The options with its own for what is known of a model; what the user asks for comes first."""
+        own = {name: value for each in known for name, value in self.settings.get(each, NOTHING).items()}
+        return replace(options, extra={**own, **options.extra})
+
+    def restated(self, model: LinearModel) -> LinearModel:
+        """The model as this solver has to get it, so that its claims can be believed."""
+        return model
 
     def run(self, model: LinearModel, call: SolverCall) -> RawResult:
         """Solve the model within `call.options` and `call.seconds_left`, and say what the solver claims.

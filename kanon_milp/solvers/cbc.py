@@ -15,11 +15,12 @@ import threading
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
 from kanon_milp.errors import InputError, SolverError
-from kanon_milp.solvers.adapter import MAX_SEED, Availability, Capability, SolverAdapter
+from kanon_milp.solvers.adapter import MAX_SEED, Capability, SolverAdapter
 from kanon_milp.solvers.call import RawResult, SolverCall, SolverOptions, StopReason, Watch
 from kanon_milp.solvers.model import LinearModel, complaint
 from kanon_milp.solvers.mps import mps_lines
@@ -40,23 +41,29 @@ class CbcAdapter(SolverAdapter):
     """
 
     name, title = "cbc", "CBC"
+    aliases = ("coin-or",)
     needs = "install cbcbox or PuLP, or name the executable"
     capabilities = frozenset(Capability) - {Capability.EXACT}
+    option_names: ClassVar = {"gap": "ratioGap", "absolute_gap": "allowableGap", "node_limit": "maxNodes"}
+    always: ClassVar = {"timeMode": "elapsed"}
+    engine = name
+    confirms = 3
 
     def __init__(self, executable: Path | str | None = None) -> None:
         self._given = None if executable is None else str(executable)
 
-    def availability(self) -> Availability:
-        """Say whether an executable was found and answers."""
-        path = self.location()
-        if not path:
-            return Availability.NOT_FOUND
-        return Availability.AVAILABLE if _version(path) else Availability.BROKEN
+    def with_executable(self, path: Path | str) -> CbcAdapter:
+        """CBC at this path and nowhere else."""
+        return CbcAdapter(path)
 
-    def version(self) -> str:
+    def installed(self) -> str:
         """Version that the executable states."""
         path = self.location()
-        return _version(path) if path else ""
+        if not path:
+            raise ImportError
+        if not (version := _version(path)):
+            raise SolverError("it does not answer")
+        return version
 
     def location(self) -> str:
         """Path of the executable, absolute, as it runs in a folder of its own."""
@@ -92,18 +99,14 @@ def _run(executable: str, model: LinearModel, call: SolverCall) -> RawResult:
 
 
 def _arguments(options: SolverOptions, seconds: float | None, has_start: bool) -> list[str]:
-    arguments = ["-timeMode", "elapsed"]
+    seed = 1 + options.seed % MAX_SEED  # CBC takes 0 for "draw one"
+    own: dict[str, object] = {"randomSeed": seed, "randomCbcSeed": seed}
     if seconds is not None:
-        arguments += ["-seconds", f"{seconds:.3f}"]
-    arguments += ["-ratioGap", repr(float(options.gap)), "-allowableGap", repr(float(options.absolute_gap))]
-    # CBC takes 0 for "draw one"
-    seed = str(1 + options.seed % MAX_SEED)
-    arguments += ["-randomSeed", seed, "-randomCbcSeed", seed]
-    if options.node_limit is not None:
-        arguments += ["-maxNodes", str(options.node_limit)]
+        own["seconds"] = f"{seconds:.3f}"
     if options.threads > 1:
-        arguments += ["-threads", str(options.threads)]
-    for name, value in options.extra.items():
+        own["threads"] = options.threads
+    arguments = []
+    for name, value in {**own, **CbcAdapter().own_options(options)}.items():
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*", name):
             raise InputError(f"CBC has no option {name!r}")
         arguments += [f"-{name}"] if value is None else [f"-{name}", str(value)]

@@ -17,22 +17,18 @@ from dataclasses import replace
 import numpy as np
 
 from kanon_milp.errors import KanonError, SolverError
-from kanon_milp.solvers import get
 from kanon_milp.solvers.adapter import Capability, SolverAdapter
 from kanon_milp.solvers.call import OnProgress, SolverOptions, SolverResult, StopReason
 from kanon_milp.solvers.canaries import takes
-from kanon_milp.solvers.highs import highs_version
 from kanon_milp.solvers.model import LinearModel, complaint
 from kanon_milp.solvers.proof import Grid, slack
+from kanon_milp.solvers.registry import confirming, get, own_names
 from kanon_milp.system.arrays import Floats
 
 SMALL = 5000  # variables up to which a model is solved a second time ...
 MOMENT = 1.0  # ... where the first time took no longer, seconds
 SHORTEST = 0.5  # seconds for the second time, at most; more only where the first took more
 CONFIRMATION = 30.0  # seconds to confirm "infeasible"
-_AT_HAND = ("highs", "scip", "cbc", "cpsat")  # the fastest first
-_HIGHS = ("highs", "pulp:HiGHS", "pulp:HiGHS_CMD")
-_MENDED = (1, 16)  # see `_without_variable_bounds`
 Look = tuple[SolverResult, Grid]  # an answer, and what its bound is worth in floating point
 
 
@@ -52,7 +48,7 @@ def solve_checked(
     "infeasible". A claim that was refuted is not in it: it has no bound then, and its stop reason is an error.
     """
     began = time.perf_counter()
-    stated = _without_variable_bounds(adapter, model)
+    stated = adapter.restated(model)
     first = _usable(adapter.solve(stated, options, start=start, on_progress=on_progress, interrupt=interrupt), model)
     limit = _limit(first, model, options, time.perf_counter() - began)
     if limit is None or (interrupt is not None and interrupt.is_set()):
@@ -64,7 +60,7 @@ def solve_checked(
             break
         again = replace(options, time_limit=left, log_file=None, node_limit=None, extra=extra)
         try:
-            stated = _without_variable_bounds(other, model)
+            stated = other.restated(model)
             look = _usable(other.solve(stated, again, start=first.x, interrupt=interrupt), model)
         except KanonError:
             continue  # it does not take the model, or is of no use
@@ -74,22 +70,6 @@ def solve_checked(
         if len(looks) == 3:
             break
     return first if len(looks) == 1 else _decided(looks)
-
-
-def _without_variable_bounds(adapter: SolverAdapter, model: LinearModel) -> LinearModel:
-    """The model as it is proven with this solver: for an older HiGHS all variables integer, where that loses nothing.
-
-    Cuts of HiGHS 1.15.1 that substitute a bound x ≤ n·y of a continuous variable can cut off all good points
-    (https://github.com/ERGO-Code/HiGHS/issues/3170 and 3171, both mended in 1.16): all of Adult under ten patterns,
-    k = 5, ended as optimal with 68,830, without presolve with 68,387, where there is a table of 68,360. In integer
-    variables, most of which are binary, it does not substitute them. They take 1.7 times as long (15 masks and
-    samples of Adult and CMC; condensed models of masks of ten patterns with HiGHS 1.16 up to three times).
-    """
-    if adapter.name == "highs" and highs_version() >= _MENDED:
-        return model
-    if adapter.name in _HIGHS and model.integral and model.integer.any():
-        return replace(model, integer=np.ones_like(model.integer))
-    return model
 
 
 def precision_size(adapter: SolverAdapter, model: LinearModel) -> float:
@@ -124,13 +104,13 @@ def _others(
     adapter: SolverAdapter, options: SolverOptions, model: LinearModel
 ) -> Iterator[tuple[SolverAdapter, dict[str, object]]]:
     """Who looks again, in turn, and in which setting."""
-    if adapter.name in _HIGHS:
-        presolve = "on" if options.extra.get("presolve") == "off" else "off"
-        yield get("highs"), {"presolve": presolve}
-    for name in _AT_HAND:
-        other = get(name)
-        own = name == adapter.name or (name == "highs" and adapter.name in _HIGHS)
-        if not own and other.availability() and takes(other, model):
+    same = get(adapter.engine) if adapter.engine in own_names() else adapter
+    for extra in same.alternatives:
+        if any(options.extra.get(name) != value for name, value in extra.items()):
+            yield same, dict(extra)
+            break
+    for other in confirming():
+        if other.engine != (adapter.engine or adapter.name) and other.availability() and takes(other, model):
             yield other, {}
 
 
@@ -224,7 +204,7 @@ def with_integers_rounded(model: LinearModel, x: Floats, seconds: float | None) 
         integer=np.zeros(model.variables, dtype=bool),
     )
     try:
-        found = get("highs").solve(fixed, SolverOptions(time_limit=seconds))
+        found = get().solve(fixed, SolverOptions(time_limit=seconds))
     except KanonError:
         return None
     if found.stop_reason is not StopReason.OPTIMAL or found.x is None:

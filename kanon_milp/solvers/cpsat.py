@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-import importlib.util
 import json
 import math
 import pickle
-import re
 import struct
 import subprocess
 import sys
@@ -25,12 +22,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from kanon_milp.errors import InputError, SolverError, counted
-from kanon_milp.solvers.adapter import Availability, Capability, SolverAdapter
+from kanon_milp.solvers.adapter import Capability, Setting, SolverAdapter
 from kanon_milp.solvers.call import RawResult, SolverCall, StopReason, Watch
 from kanon_milp.solvers.model import FEASIBILITY, LinearModel
 from kanon_milp.system.arrays import Floats, Ints
 
-_OLDEST = (9, 15)  # of OR-tools
 _PATIENCE = 2.0  # seconds between an interruption and leaving the solver behind
 _SCRIPT = Path(__file__).with_name("cpsat_process.py")
 # of `WholeModel`
@@ -47,32 +43,21 @@ class CpsatAdapter(SolverAdapter):
     """
 
     name, title = "cpsat", "CP-SAT"
-    needs = f"install ortools {'.'.join(map(str, _OLDEST))} or newer"
+    aliases = ("ortools", "or-tools", "cp-sat")
+    module = "ortools"  # which is not imported to find out
+    oldest = (9, 15)
+    needs = f"install ortools {'.'.join(map(str, oldest))} or newer"
     capabilities = frozenset(Capability) - {Capability.CONTINUOUS, Capability.NODE_LIMIT}
-    counted: ClassVar[Mapping[str, object]] = {"max_deterministic_time": 1.0}
-
-    def availability(self) -> Availability:
-        """Say whether OR-tools is there and new enough; it is not imported."""
-        version = self.version()
-        if not version:
-            return Availability.NOT_FOUND
-        numbers = tuple(int(number) for number in re.findall(r"\d+", version)[:2])
-        return Availability.AVAILABLE if numbers >= _OLDEST else Availability.TOO_OLD
-
-    def version(self) -> str:
-        """Version of OR-tools."""
-        try:
-            return importlib.metadata.version("ortools") if self.location() else ""
-        except importlib.metadata.PackageNotFoundError:
-            return ""
-
-    def location(self) -> str:
-        """Folder of the module."""
-        try:
-            found = importlib.util.find_spec("ortools")
-        except (ImportError, ValueError):
-            return ""
-        return "" if found is None or found.origin is None else str(Path(found.origin).parent)
+    option_names: ClassVar = {
+        "threads": "num_workers",
+        "seed": "random_seed",
+        "gap": "relative_gap_limit",
+        "absolute_gap": "absolute_gap_limit",
+    }
+    always: ClassVar = {"linearization_level": 2, "log_to_stdout": False}
+    settings: ClassVar = {Setting.SAME_WORK: {"max_deterministic_time": 1.0}}
+    engine = name
+    confirms = 4
 
     def run(self, model: LinearModel, call: SolverCall) -> RawResult:
         """CP-SAT in its own process; see `SolverAdapter.run`. Raises SolverError for what is no integer program."""
@@ -111,21 +96,12 @@ def _run(integers: IntegerModel, call: SolverCall) -> RawResult:
 def _task(integers: IntegerModel, call: SolverCall) -> dict[str, object]:
     """What the process is told."""
     options, left = call.options, call.seconds_left
-    own: dict[str, object] = {
-        "num_workers": options.threads,
-        "interleave_search": options.threads > 1,
-        "random_seed": options.seed,
-        "relative_gap_limit": float(options.gap),
-        "absolute_gap_limit": float(options.absolute_gap),
-        "linearization_level": 2,
-        "log_search_progress": options.log_file is not None,
-        "log_to_stdout": False,
-    }
+    own = {"interleave_search": options.threads > 1, "log_search_progress": options.log_file is not None}
     return {
         **{name: getattr(integers, name) for name in _PARTS},
         "offset": float(integers.offset),
         "hint": {j: round(value) for j, value in call.given.items() if abs(value - round(value)) <= FEASIBILITY},
-        "options": {**own, **options.extra},
+        "options": {**own, **CpsatAdapter().own_options(options)},
         "deadline": None if left is None else time.time() + left,
         "log_file": None if options.log_file is None else str(options.log_file.absolute()),
     }

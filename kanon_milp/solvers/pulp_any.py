@@ -11,14 +11,14 @@ import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from kanon_milp.errors import InputError, SolverError, nearest
 from kanon_milp.solvers.adapter import MAX_SEED, Availability, Capability, SolverAdapter
 from kanon_milp.solvers.call import Background, RawResult, SolverCall, SolverOptions, StopReason
-from kanon_milp.solvers.highs import new_highs
+from kanon_milp.solvers.highs import HighsAdapter, all_integer, new_highs
 from kanon_milp.solvers.model import LinearModel, complaint
 from kanon_milp.system.arrays import Floats
 
@@ -30,6 +30,11 @@ _SAFE = {
     "SCIP_PY": ("misc/allowweakdualreds=0",),
     "SCIP_CMD": ("misc/allowweakdualreds=FALSE",),
     "FSCIP_CMD": ("misc/allowweakdualreds=FALSE",),
+}
+_ENGINES = {  # adapters of this package that reach the same solver
+    HighsAdapter.name: ("HiGHS", "HiGHS_CMD"),
+    "cbc": ("PULP_CBC_CMD", "COIN_CMD"),
+    "scip": ("SCIP_PY", "SCIP_CMD", "FSCIP_CMD"),
 }
 _CBC_SEEDS = ("randomSeed", "randomCbcSeed")
 _LICENCE = "and a licence"
@@ -61,13 +66,20 @@ class PulpAdapter(SolverAdapter):
     """
 
     confuses = True
+    option_names: ClassVar = {
+        "gap": "gapRel",
+        "absolute_gap": "gapAbs",
+        "threads": "threads",
+        "log_file": "logPath",
+    }
 
     def __init__(self, solver: str) -> None:
         known = solver_names()
         if solver not in known:
             raise InputError(f"PuLP has no solver {solver!r}{nearest(solver, known)}; it has {', '.join(known)}")
         self.solver = solver
-        self.name = self.title = f"pulp:{solver}"
+        self.name = self.title = f"{PULP}{solver}"
+        self.engine = next((engine for engine, names in _ENGINES.items() if solver in names), self.name)
         self.needs = f"PuLP finds it only with {NEEDS.get(solver, 'its package or executable')}"
         parameters = self._parameters()
         found = {
@@ -148,17 +160,8 @@ class PulpAdapter(SolverAdapter):
         for name in options.extra:
             if name not in parameters:
                 raise InputError(f"{self.name} has no option {name!r}{nearest(name, sorted(parameters))}")
-        wanted: dict[str, object] = {
-            "msg": False,
-            "timeLimit": seconds,
-            "gapRel": options.gap,
-            "gapAbs": options.absolute_gap,
-            "threads": options.threads,
-            "warmStart": has_start,
-            "logPath": None if options.log_file is None else str(options.log_file),
-        }
+        wanted = {"msg": False, "timeLimit": seconds, "warmStart": has_start, **self.own_options(options)}
         chosen = {name: value for name, value in wanted.items() if name in parameters and value is not None}
-        chosen.update(options.extra)
         own = list(_SAFE.get(self.solver, ()))
         if self._is_cbc():
             seed = 1 + options.seed % MAX_SEED  # CBC takes 0 for "draw one"
@@ -173,10 +176,14 @@ class PulpAdapter(SolverAdapter):
             return _pulp().getSolver(self.solver, **chosen)
 
     def _is_cbc(self) -> bool:
-        return self.solver in ("PULP_CBC_CMD", "COIN_CMD")
+        return self.solver in _ENGINES["cbc"]
 
     def _takes_seed(self) -> bool:
         return self._is_cbc() or self.solver == "HiGHS"
+
+    def restated(self, model: LinearModel) -> LinearModel:
+        """Of a HiGHS whose version PuLP does not tell, as of an old one."""
+        return all_integer(model) if self.engine == HighsAdapter.name else model
 
     def _parameters(self) -> Mapping[str, inspect.Parameter]:
         """Named parameters of the solver's class."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from kanon_milp.errors import InputError, nearest, one_line
@@ -19,12 +19,11 @@ from kanon_milp.system.extras import entry_points
 
 GROUP = "kanon_milp.solvers"  # of entry points
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-_ADAPTERS: dict[str, Callable[[], SolverAdapter]] = {
-    "highs": HighsAdapter,
-    "cbc": CbcAdapter,
-    "scip": ScipAdapter,
-    "cpsat": CpsatAdapter,
+_ADAPTERS: dict[str, type[SolverAdapter]] = {
+    each.name: each for each in (HighsAdapter, CbcAdapter, ScipAdapter, CpsatAdapter)
 }
+BUILT_IN = tuple(_ADAPTERS)
+DEFAULT = BUILT_IN[0]
 _registered: dict[str, SolverAdapter] = {}
 
 
@@ -38,16 +37,14 @@ def own_names() -> list[str]:
     return list(dict.fromkeys((*_ADAPTERS, *_registered, *_entry_points())))
 
 
-def get(name: str, executable: Path | str | None = None) -> SolverAdapter:
-    """Return the adapter of that name; `executable` is the path of CBC, for `cbc` only.
+def get(name: str = DEFAULT, executable: Path | str | None = None) -> SolverAdapter:
+    """Return the adapter of that name; `executable` is a path, for a solver that is one (CBC).
 
     Raises InputError for an unknown name, and for an entry point that cannot be loaded. Whether the solver can be used
     here is the adapter's `availability()`.
     """
-    if executable is not None and name != "cbc":
-        raise InputError(f"solver {name!r} takes no executable; only 'cbc' does")
-    if name == "cbc":
-        return CbcAdapter(executable)
+    if executable is not None:
+        return get(name).with_executable(executable)
     if name in _ADAPTERS:
         return _ADAPTERS[name]()
     if name in _registered:
@@ -63,6 +60,12 @@ def get(name: str, executable: Path | str | None = None) -> SolverAdapter:
         f"unknown solver {name!r}{hint}; there are {own}, and pulp:NAME for those that PuLP knows: `kanon-milp doctor` "
         "lists all of them, and what each needs"
     )
+
+
+def confirming() -> list[SolverAdapter]:
+    """Those that are asked to look at the claims of others, in turn."""
+    known = (*(kind() for kind in _ADAPTERS.values()), *_registered.values())
+    return sorted((each for each in known if each.confirms is not None), key=lambda each: each.confirms or 0)
 
 
 def register_solver(adapter: SolverAdapter | type[SolverAdapter]) -> None:
@@ -84,7 +87,7 @@ def _checked(adapter: object, what: str) -> SolverAdapter:
     if isinstance(adapter, type) and issubclass(adapter, SolverAdapter):
         try:
             adapter = adapter()
-        except Exception as error:  # such as abstract methods, or arguments that are missing
+        except Exception as error:  # such as arguments that are missing
             raise InputError(
                 f"{what}: no object of the class can be made without arguments: {one_line(error)}"
             ) from error
@@ -99,6 +102,12 @@ def _checked(adapter: object, what: str) -> SolverAdapter:
             f"{what}: the adapter {name!r} needs capabilities, a frozenset of Capability (it may be empty)"
         )
     kind = type(adapter)
+    own = (kind.availability, kind.installed) != (SolverAdapter.availability, SolverAdapter.installed)
+    if not (kind.module or own):
+        raise InputError(
+            f"{what}: the adapter {name!r} needs module, the Python module of the solver, or methods installed() and "
+            "location()"
+        )
     if kind.run is SolverAdapter.run and kind.solve is SolverAdapter.solve:
         raise InputError(f"{what}: the adapter {name!r} needs a method run(model, call) that solves a model")
     return adapter
@@ -128,7 +137,8 @@ def _did_you_mean(name: str, own: Sequence[str], others: Sequence[str]) -> str:
     Text in brackets, with what the solver needs to be used, or empty.
     """
     folded = name.strip().lower()
-    meant = {"ortools": "cpsat", "cp-sat": "cpsat", "or-tools": "cpsat", "coin-or": "cbc"}.get(folded, folded)
+    known: list[SolverAdapter | type[SolverAdapter]] = [*_ADAPTERS.values(), *_registered.values()]
+    meant = next((each.name for each in known if folded in each.aliases), folded)
     if meant in own:
         return f' (did you mean "{meant}"?)'
     plain = folded.removeprefix(PULP)

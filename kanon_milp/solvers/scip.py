@@ -7,17 +7,16 @@ import importlib
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from kanon_milp.errors import InputError, SolverError
-from kanon_milp.solvers.adapter import Availability, Capability, SolverAdapter
+from kanon_milp.solvers.adapter import Capability, SolverAdapter
 from kanon_milp.solvers.call import Background, RawResult, SolverCall, SolverOptions, StopReason
 from kanon_milp.solvers.model import LinearModel
 from kanon_milp.system.arrays import Floats
 
-_OLDEST = (10, 0)  # of SCIP; the first with an event for a better dual bound
 _INFINITY = 1e20  # from there on SCIP takes a number as infinite
 _PATIENCE = 2.0  # seconds between an interruption and leaving the solver behind
 # SCIP 10.0.2 says optimal of 17 of 1,000 small random tables where it is not (the canary `weak_dual_reductions` is what
@@ -57,30 +56,23 @@ class ScipAdapter(SolverAdapter):
     """
 
     name, title = "scip", "SCIP"
-    needs = f"install PySCIPOpt with SCIP {'.'.join(map(str, _OLDEST))} or newer"
+    module = "pyscipopt"
+    oldest = (10, 0)  # of SCIP; the first with an event for a better dual bound
+    needs = f"install PySCIPOpt with SCIP {'.'.join(map(str, oldest))} or newer"
     capabilities = frozenset(Capability) - {Capability.THREADS, Capability.EXACT}
+    option_names: ClassVar = {
+        "seed": "randomization/randomseedshift",
+        "gap": "limits/gap",
+        "absolute_gap": "limits/absgap",
+        "node_limit": "limits/totalnodes",
+    }
+    always: ClassVar = {"timing/clocktype": 2, "misc/catchctrlc": False, **_SAFE}  # 2: wall clock
+    engine = name
+    confirms = 2
 
-    def availability(self) -> Availability:
-        """Say whether PySCIPOpt is there and its SCIP new enough."""
-        try:
-            version = _version()
-        except ImportError:
-            return Availability.NOT_FOUND
-        except Exception:
-            return Availability.BROKEN
-        return Availability.AVAILABLE if version >= _OLDEST else Availability.TOO_OLD
-
-    def version(self) -> str:
-        """Version of SCIP."""
-        if self.availability() not in (Availability.AVAILABLE, Availability.TOO_OLD):
-            return ""
-        return ".".join(map(str, _version()))
-
-    def location(self) -> str:
-        """Folder of the module."""
-        if self.availability() not in (Availability.AVAILABLE, Availability.TOO_OLD):
-            return ""
-        return str(importlib.import_module("pyscipopt").__path__[0])
+    def installed(self) -> str:
+        """Version of SCIP, not of its Python package."""
+        return _version()
 
     def run(self, model: LinearModel, call: SolverCall) -> RawResult:
         """SCIP in its own thread; see `SolverAdapter.run`."""
@@ -88,9 +80,9 @@ class ScipAdapter(SolverAdapter):
 
 
 @functools.cache
-def _version() -> tuple[int, ...]:
+def _version() -> str:
     scip = importlib.import_module("pyscipopt").Model()
-    return int(scip.getMajorVersion()), int(scip.getMinorVersion()), int(scip.getTechVersion())
+    return f"{scip.getMajorVersion()}.{scip.getMinorVersion()}.{scip.getTechVersion()}"
 
 
 def _run(model: LinearModel, call: SolverCall) -> RawResult:
@@ -189,19 +181,9 @@ def _bounded(value: float) -> float | None:
 
 
 def _set_options(scip: Any, options: SolverOptions) -> None:
-    own: dict[str, object] = {
-        "timing/clocktype": 2,  # wall clock
-        "misc/catchctrlc": False,
-        **_SAFE,
-        "randomization/randomseedshift": options.seed,
-        "limits/gap": float(options.gap),
-        "limits/absgap": float(options.absolute_gap),
-    }
-    if options.node_limit is not None:
-        own["limits/totalnodes"] = options.node_limit
     if options.log_file is not None:
         scip.setLogfile(str(options.log_file))
-    for name, value in (*own.items(), *options.extra.items()):
+    for name, value in ScipAdapter().own_options(options).items():
         try:
             scip.getParam(name)
         except KeyError:

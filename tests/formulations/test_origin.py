@@ -13,6 +13,7 @@ import pytest
 import kanon_milp as km
 from kanon_milp.formulations import get_formulation
 from kanon_milp.presolve.preparation import presolve
+from kanon_milp.solvers import SolverOptions, get
 from kanon_milp.system.clock import Clock
 
 ROWS = {"a": list("xxyyz"), "b": list("uvuvu"), "s": list("ppqqp")}
@@ -199,6 +200,7 @@ def test_what_makes_answers_trustworthy_is_set_for_extended_models_too() -> None
     for result in (km.solve(own), km.solve_model(own, km.build_model(own))):
         assert result.require_optimal().solver.options.extra == {"presolve": "off"}
     # the heuristics that a continuous assignment makes superfluous stay on: `assign` is integer there
-    tuned = get_formulation("strong").tune(presolve(problem(), Clock()).instance)["highs"]
+    known = get_formulation("strong").tune(presolve(problem(), Clock()).instance)
+    tuned = get().suited(SolverOptions(), known).extra
     assert "mip_heuristic_run_rins" in tuned
     assert km.solve_model(problem(), km.build_model(problem())).solver.options.extra == {}

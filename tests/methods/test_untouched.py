@@ -13,7 +13,7 @@ import kanon_milp as km
 from kanon_milp.bounds import BoundTask, ProvenBound, register_bound, unregister_bound
 from kanon_milp.methods import registry
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.solvers import LinearModel, RawResult, SolverCall, checked
+from kanon_milp.solvers import LinearModel, RawResult, SolverCall
 from kanon_milp.solvers.highs import HighsAdapter
 
 FRAME = pl.DataFrame({"a": list("1122334"), "b": list("xyxyxyx")})
@@ -55,7 +55,7 @@ def test_an_older_highs_proves_in_integers(
     version: tuple[int, ...], integers: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its cuts from bounds x ≤ n·y of continuous variables are not to be trusted, nor is its second look then."""
-    monkeypatch.setattr(checked, "highs_version", lambda: version)
+    monkeypatch.setattr(HighsAdapter, "installed", lambda _: ".".join(map(str, version)))
     seen: list[bool] = []
     result = km.solve(PROBLEM, Told(lambda model: seen.append(bool(model.integer.all()))))
     assert result.proof == "optimal"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import importlib.metadata
 import json
 import os
 import subprocess
@@ -14,36 +16,40 @@ import kanon_milp as km
 from kanon_milp import solvers
 from kanon_milp.solvers import Availability, Capability, LinearModel, RawResult, SolverAdapter, SolverCall, StopReason
 
-# what somebody writes who knows only the public names
+# what somebody writes who knows only the public names; all that is known of the solver stands here, and nowhere else
 ADAPTER = '''
-import scipy
 import scipy.optimize as so
 
-from kanon_milp.solvers import Availability, Capability, RawResult, SolverAdapter, StopReason
+import kanon_milp as km
+from kanon_milp.solvers import Capability, RawResult, Setting, SolverAdapter, StopReason
 
 
 class SciPy(SolverAdapter):
     """The MILP function of SciPy, without starts, threads or interruption."""
 
-    name = "scipy"
-    capabilities = frozenset({Capability.CONTINUOUS, Capability.BOUND})
-
-    def availability(self):
-        return Availability.AVAILABLE
-
-    def version(self):
-        return scipy.__version__
-
-    def location(self):
-        return so.__file__
+    name, title = "scipy", "SciPy"
+    aliases = ("sp",)
+    module = "scipy"
+    oldest = (1, 9)
+    needs = "install scipy 1.9 or newer"
+    capabilities = frozenset({Capability.CONTINUOUS, Capability.BOUND, Capability.NODE_LIMIT})
+    option_names = {"gap": "mip_rel_gap", "node_limit": "node_limit"}
+    always = {"presolve": False}
+    settings = {Setting.MIXED: {"presolve": False}}
+    alternatives = ({"presolve": True}, {"presolve": False})
+    calls = []
 
     def run(self, model, call):
+        options = self.own_options(call.options)
+        for name in options:
+            if name not in ("mip_rel_gap", "node_limit", "presolve"):
+                raise km.InputError(f"SciPy has no option {name!r}")
+        self.calls.append(options)
+        if call.seconds_left is not None:
+            options["time_limit"] = call.seconds_left
         rows = so.LinearConstraint(model.A, model.constraint_lower, model.constraint_upper)
         bounds = so.Bounds(model.lower, model.upper)
-        limits = {"mip_rel_gap": call.options.gap, "presolve": False}
-        if call.seconds_left is not None:
-            limits["time_limit"] = call.seconds_left
-        found = so.milp(model.c, integrality=model.integer, bounds=bounds, constraints=rows, options=limits)
+        found = so.milp(model.c, integrality=model.integer, bounds=bounds, constraints=rows, options=options)
         reasons = {0: StopReason.OPTIMAL, 1: StopReason.TIME_LIMIT, 2: StopReason.INFEASIBLE, 3: StopReason.UNBOUNDED}
         reason = reasons.get(found.status)  # None: it cannot tell
         bound = found.mip_dual_bound if model.integer.any() else found.fun
@@ -53,13 +59,37 @@ class SciPy(SolverAdapter):
 SCRIPT = """
 import json
 import kanon_milp as km
+from kanon_milp import solvers
+from kanon_milp.solvers import canaries
 
 km.register_solver(SciPy())
 table = km.Table.from_frame({frame}, ["zip", "age"])
 problem = km.Problem(table, km.KAnonymity(2))
+
+
+def refusal(*arguments, **more):
+    try:
+        km.solve(*arguments, **more)
+    except km.InputError as error:
+        return str(error)
+
+
 result = km.solve(problem, "scipy").require_optimal()
 impossible = km.solve(km.Problem(table, km.KAnonymity(3), max_groups=2, cost_bound=1), "scipy")
-print(json.dumps([result.objective, result.solver.name, result.solver.version != "", impossible.proof]))
+ways = {"method": ["milp", "search", "auto"], "formulation": ["strong", "textbook", "groups"]}
+print(json.dumps({
+    "objective": result.objective,
+    "version": result.solver.version,
+    "backed by": result.backed_by,
+    "without presolve first, with it again": [each["presolve"] for each in SciPy.calls[:2]],
+    "impossible": impossible.proof,
+    "ways": [km.solve(problem, "scipy", **{way: name}).objective for way, names in ways.items() for name in names],
+    "limited": km.solve(problem, "scipy", node_limit=10_000).objective,
+    "unknown option": refusal(problem, "scipy", solver_options={"colour": 1}),
+    "another name": refusal(problem, "sp"),
+    "canaries": canaries.check(solvers.get("scipy")),
+    "listed": "scipy" in solvers.names() and any(each.name == "scipy" for each in canaries.diagnose()),
+}))
 """
 FRAME = '__import__("polars").DataFrame({"zip": ["1", "1", "2", "2", "3"], "age": ["a", "b", "a", "b", "b"]})'
 
@@ -89,10 +119,35 @@ def test_a_script_registers_an_adapter_and_solves(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(ADAPTER + SCRIPT.replace("{frame}", FRAME))
     done = python(["script.py"], tmp_path)
     assert done.returncode == 0, done.stderr
-    objective, name, versioned, proof = json.loads(done.stdout)
+    said = json.loads(done.stdout)
     by_default = km.solve(km.Problem(km.Table.from_frame(eval(FRAME), ["zip", "age"]), km.KAnonymity(2)))
-    assert objective == by_default.require_optimal().objective
-    assert (name, versioned, proof) == ("scipy", True, "infeasible")
+    optimum = by_default.require_optimal().objective
+    assert said.pop("version") == importlib.metadata.version("scipy")
+    assert said.pop("unknown option") == "SciPy has no option 'colour'"
+    assert 'did you mean "scipy"?' in said.pop("another name")
+    assert said == {
+        "objective": optimum,
+        "backed by": ["solver", "second look"],
+        "without presolve first, with it again": [False, True],
+        "impossible": "infeasible",
+        "ways": [optimum] * 6,
+        "limited": optimum,
+        "canaries": [],
+        "listed": True,
+    }
+
+
+def test_a_solver_is_named_in_its_adapter_alone() -> None:
+    """So a new one is its file, and a line in the registry."""
+    package = Path(km.__file__).parent
+    for name in ("highs", "cbc", "scip", "cpsat"):
+        naming = {
+            path.relative_to(package).as_posix()
+            for path in package.rglob("*.py")
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.Constant) and node.value == name
+        }
+        assert naming - {"solvers/pulp_any.py"} == {f"solvers/{name}.py"}  # PuLP reaches the same solvers
 
 
 JOURNEY = """
@@ -259,6 +314,11 @@ class Idle(SolverAdapter):
         return ""
 
 
+class Nowhere(SolverAdapter):
+    name = "nowhere"
+    capabilities = frozenset()
+
+
 NONE = RawResult(None, None, None)
 
 
@@ -267,7 +327,8 @@ NONE = RawResult(None, None, None)
     [
         (3, "an adapter, of a class derived from kanon_milp.SolverAdapter, is expected"),
         ("scipy", "an adapter, of a class derived from kanon_milp.SolverAdapter, is expected"),
-        (SolverAdapter, "no object of the class can be made"),
+        (SolverAdapter, "needs a name"),
+        (Nowhere, "needs module"),
         (Answering, "no object of the class can be made"),
         (Nameless(NONE), "needs a name"),
         (Tuples(NONE), "needs capabilities"),

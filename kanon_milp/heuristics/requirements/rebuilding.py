@@ -112,7 +112,7 @@ def rebuild(
 
 def _task(hood: Neighbourhood, adapter: SolverAdapter, options: SolverOptions, largest: bool) -> _Task:
     model = declare(hood)
-    options = FORMULATIONS["strong"].tuned(options, adapter.name, hood.part)
+    options = adapter.suited(options, FORMULATIONS["strong"].tune(hood.part))
     start = model.start(hood.start, sizes=True)
     return _Task(hood, model.columns, options, largest, (model.linear, adapter, options, start))
 

@@ -85,7 +85,7 @@ def check_unbounded(model: LinearModel) -> tuple[str, ...] | None:
         integer=np.zeros_like(model.integer),
     )
     free = replace(model, c=np.zeros(model.variables), offset=0.0)
-    falls, some = (get("highs").solve(each, SolverOptions(time_limit=LP_SECONDS)) for each in (directions, free))
+    falls, some = (get().solve(each, SolverOptions(time_limit=LP_SECONDS)) for each in (directions, free))
     if falls.objective is not None and falls.objective > -_FALLS:
         return ("says unbounded, but in no direction does the objective improve without end",)
     if some.stop_reason is StopReason.INFEASIBLE:

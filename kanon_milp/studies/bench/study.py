@@ -197,7 +197,7 @@ def _ways(path: Path, kind: Kind, found: Mapping[str, Any]) -> Ways:
             raise InputError(f"{path}: [[solvers]] number {number}: name is missing")
         _named(path, "solvers", lambda name=solver.name: solvers.get(name))
     return Ways(
-        tuple(asked) or (Solver("highs", {}),),
+        tuple(asked) or (Solver(solvers.DEFAULT, {}),),
         _formulations(path, found.get("formulations", ["strong"])),
         _methods(path, kind, found.get("methods", [kind.default])),
         _seconds(path, "time_limit", found["time_limit"]),

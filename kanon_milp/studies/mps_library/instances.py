@@ -301,7 +301,7 @@ def completed(linear: LinearModel, fixed: Mapping[int, float]) -> Point | None:
     lower[columns] = upper[columns] = values
     known = replace(linear, lower=lower, upper=upper)
     for integer in (np.ones(linear.variables, dtype=bool), linear.integer):
-        answer = get("highs").solve(replace(known, integer=integer), SolverOptions(time_limit=COMPLETION_SECONDS))
+        answer = get().solve(replace(known, integer=integer), SolverOptions(time_limit=COMPLETION_SECONDS))
         if answer.x is None:
             continue
         point: Point = {}

@@ -53,7 +53,7 @@ def handover(task: Mapping[str, Any], tell: Teller) -> Measured:
     return Measured(
         MEASURED,
         problem=facts(problem, prepared.row_types),
-        solver_version=get("highs").version(),
+        solver_version=get().version(),
         sizes={
             "candidates": instance.candidates.count,
             "pairs": instance.candidates.pairs,

@@ -101,10 +101,8 @@ class Recording(SolverAdapter):
 
     def __init__(self, adapter: SolverAdapter, permutation: int = 0) -> None:
         self.adapter, self.permutation = adapter, permutation
-        self.name, self.title, self.needs = adapter.name, adapter.title, adapter.needs
-        self.capabilities = adapter.capabilities
-        self.counted = adapter.counted  # type: ignore[misc]
-        self.confuses = adapter.confuses  # type: ignore[misc]
+        for name in ("name", "title", "needs", "capabilities", "engine", "settings", "alternatives", "confuses"):
+            setattr(self, name, getattr(adapter, name))
         self.model: LinearModel | None = None
         self.answer: SolverResult | None = None
         self.wrong: list[str] = []
@@ -120,6 +118,10 @@ class Recording(SolverAdapter):
     def location(self) -> str:
         """That of the adapter."""
         return self.adapter.location()
+
+    def restated(self, model: LinearModel) -> LinearModel:
+        """That of the adapter."""
+        return self.adapter.restated(model)
 
     def solve(
         self,
@@ -158,7 +160,7 @@ INFEASIBLE_BUT = "says infeasible, which a verified table refutes"
 def solving(task: Mapping[str, Any], tell: Teller) -> Measured:
     """The kind "solve": solve and check. Raises InputError for bad input, SolverError for a solver that fails."""
     name = task["solver"]
-    adapter = Recording(solvers.get("highs" if name == NO_SOLVER else name), task["permutation"])
+    adapter = Recording(solvers.get(solvers.DEFAULT if name == NO_SOLVER else name), task["permutation"])
     if name != NO_SOLVER:
         check_available(adapter)
     stated = model_of(task["source"])
@@ -175,7 +177,7 @@ def _solve_problem(problem: Problem, adapter: Recording, task: Mapping[str, Any]
     tell.ready()
     result = solve(
         problem,
-        adapter if task["solver"] != NO_SOLVER else "highs",
+        adapter if task["solver"] != NO_SOLVER else solvers.DEFAULT,
         formulation=task["formulation"] or "strong",
         method=task["method"],
         time_limit=task["time_limit"],
@@ -206,8 +208,8 @@ def started(task: Mapping[str, Any], tell: Teller) -> Measured:
     prepared = presolve(problem, clock, merge=True)
     instance = prepared.instance
     threads = task["threads"] if Capability.THREADS in adapter.capabilities else 1
-    extra = {**chosen.tune(instance).get(adapter.name, {}), **task["options"]}
-    options = SolverOptions(task["time_limit"], threads, task["seed"], absolute_gap=INTEGRAL_GAP, extra=extra)
+    options = SolverOptions(task["time_limit"], threads, task["seed"], absolute_gap=INTEGRAL_GAP, extra=task["options"])
+    options = adapter.suited(options, chosen.tune(instance))
     if obstacle := too_large(instance) or too_long(instance, options.time_limit):
         raise SolverError(obstacle)
     session = Session(

@@ -133,7 +133,7 @@ def _relaxation(instance: Instance, seconds: float) -> Fraction | None:
     """The optimal value of the linear relaxation, None where it takes longer."""
     linear = to_arrays(get_formulation("strong").build(instance)).linear
     relaxed = replace(linear, integer=np.zeros_like(linear.integer))
-    answer = solvers.get("highs").solve(relaxed, SolverOptions(time_limit=seconds))
+    answer = solvers.get().solve(relaxed, SolverOptions(time_limit=seconds))
     if answer.stop_reason is not StopReason.OPTIMAL or answer.objective is None:
         return None
     return Fraction(answer.objective) - Fraction(1, 10**6) * max(1, round(abs(answer.objective)))
@@ -166,7 +166,7 @@ def annealing(task: Mapping[str, Any], tell: Teller) -> Measured:
             found = anneal(Guide.of(instance, point), found, Effort(ends), pool, task["seed"], better)
         better(found)
     tell.done()
-    session = Session(prepared, get_formulation("strong"), solvers.get("highs"), SolverOptions(), Clock())
+    session = Session(prepared, get_formulation("strong"), solvers.get(), SolverOptions(), Clock())
     table = session.release(found)
     return Measured(
         MEASURED,
