@@ -10,18 +10,20 @@ from fractions import Fraction
 import polars as pl
 import pyomo.environ as pyo
 import pytest
-from effort import examples
+from effort import THOROUGH, seeds
 from oracle import optimum
 from present import present
 
 import kanon_milp as km
 
-SCALES = [10.0**power for power in range(-9, 10)]
+SCALES = [
+    pytest.param(10.0**power, marks=() if THOROUGH or power % 3 == 0 else pytest.mark.slow) for power in range(-9, 10)
+]
 
 
 @pytest.mark.parametrize("solver", ["highs", "scip", "cbc", "cpsat"])
 @pytest.mark.parametrize("scale", SCALES)
-@pytest.mark.parametrize("seed", range(examples(3, 1)))
+@seeds(3, 1)
 def test_what_is_called_optimal_is_so_at_any_scale(solver: str, scale: float, seed: int) -> None:
     draw = random.Random(seed)
     rows = [(draw.choice("abc"), draw.choice("abc"), draw.choice("ab")) for _ in range(8)]

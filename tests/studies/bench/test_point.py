@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from effort import seeds
 
 from kanon_milp.errors import InputError
 from kanon_milp.solvers import LinearModel, SolverOptions, get
@@ -36,7 +37,7 @@ def drawn(seed: int) -> LinearModel:
     )
 
 
-@pytest.mark.parametrize("seed", range(200))
+@seeds(200, 25)
 def test_integer_points_are_judged_as_fractions_judge_them(seed: int) -> None:
     model, rng = drawn(seed), random.Random(seed)
     x = [rng.randint(-1 if seed % 5 == 0 else 0, 3) for _ in range(model.variables)]
