@@ -141,8 +141,6 @@ def multipliers(data: st.DataObject, instance: Instance) -> ExactDual:
     if data.draw(st.booleans()):
         return round_dual(lagrangian(instance, iterations=200))
     each, count = st.integers(-2 * DENOMINATOR, 8 * DENOMINATOR), instance.types.count
-    return ExactDual(
-        np.array(data.draw(st.lists(each, min_size=count, max_size=count))),
-        DENOMINATOR,
-        *drawn_sets(data, count, 3 * DENOMINATOR),
-    )
+    integers = np.array(data.draw(st.lists(each, min_size=count, max_size=count)))
+    sets, packing = drawn_sets(data, count, 3 * DENOMINATOR)
+    return ExactDual(integers, sets=sets, packing_multipliers=packing, denominator=DENOMINATOR)

@@ -84,7 +84,8 @@ class RequirementsBound:
 
     def compute(self, instance: Instance, task: BoundTask) -> ProvenBound:
         """From the multipliers at hand; `NOTHING` where exact numbers would need more than 64 bits."""
-        from kanon_milp.bounds.lagrangian_bound import proven_required, required_bound
+        from kanon_milp.bounds.dual import proven_bound, round_dual
+        from kanon_milp.bounds.lagrangian_bound import required_bound
 
         limit, start = task.limit, None if task.dual is None else task.dual.multipliers
         point = required_bound(
@@ -92,7 +93,7 @@ class RequirementsBound:
             threads=task.threads,
         )  # fmt: skip
         try:
-            return ProvenBound(proven_required(instance, point), dual=task.dual)
+            return ProvenBound(proven_bound(instance, round_dual(point)), dual=task.dual)
         except InputError:
             return NOTHING
 

@@ -76,8 +76,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds.dual import DENOMINATOR, FINE, NEVER, DualPoint, exact_value, round_dual, round_multipliers
-from kanon_milp.bounds.lagrangian_bound import RequiredPoint, exact_phi
+from kanon_milp.bounds.dual import DENOMINATOR, FINE, NEVER, DualPoint, exact_value, prove, required_phi, round_dual
 from kanon_milp.bounds.packing_cuts import PackingCuts, mapped_sets
 from kanon_milp.bounds.rank_one_cuts import RankOneCuts
 from kanon_milp.bounds.relaxations import relaxations_of
@@ -353,6 +352,7 @@ def _of_distinct_rows(problem: Problem, instance: Instance, dual: DualPoint) -> 
         packing_multipliers=dual.packing_multipliers[keep],
         rank_one_cuts=cuts,
         cut_multipliers=cut_multipliers,
+        charges=None,
     )
 
 
@@ -406,7 +406,7 @@ def first_multipliers(instance: Instance, dual: DualPoint | None) -> Floats | No
 
 
 def certify_required(
-    problem: Problem, instance: Instance, point: RequiredPoint, denominator: int = DENOMINATOR
+    problem: Problem, instance: Instance, point: DualPoint, denominator: int = DENOMINATOR
 ) -> Certificate:
     """Round a point of the bound under requirements and compute what it proves about the table.
 
@@ -418,23 +418,22 @@ def certify_required(
     at = [types.sensitive.index(name) for name in instance.types.sensitive]
     tuples = np.column_stack([types.star_type, types.star_codes[:, at]])
     _, first, of_tuple = np.unique(tuples, axis=0, return_index=True, return_inverse=True)
-    multipliers = round_multipliers(point.multipliers, denominator)
-    charges = round_multipliers(np.maximum(point.charges, 0.0), denominator)
-    phi = exact_phi(instance, multipliers, charges, denominator, small=False)
+    exact = round_dual(point, denominator)
+    proof = prove(instance, exact, small=False)
+    assert exact.charges is not None
+    charges = exact.charges
     # what is charged so much that no group is worth it is charged for that
-    uncharged = phi
+    uncharged = proof.phi
     if charges.any():
-        uncharged = exact_phi(instance, multipliers, np.zeros_like(charges), denominator, small=False)
-    total = sum(n * each for n, each in zip(instance.types.counts.tolist(), multipliers.tolist(), strict=True))
-    total += sum(phi[phi < 0].tolist())
+        uncharged = required_phi(instance, replace(exact, charges=np.zeros_like(charges)), small=False)
     return Certificate(
         problem=describe_problem(problem, levels),
         rows=types.n,
         table_sha256=table_hash(types),
         unit=levels.unit,
         denominator=denominator,
-        multipliers=tuple(multipliers[of_tuple.ravel()].tolist()),
-        bound=max(math.ceil(total / denominator), 0) * levels.unit,
+        multipliers=tuple(exact.multipliers[of_tuple.ravel()].tolist()),
+        bound=max(proof.bound, 0) * levels.unit,
         charges=_charges(instance, charges, first, uncharged < 0),
     )
 

@@ -1,13 +1,22 @@
 """Points of the Lagrangian dual, and what they prove, in exact integer arithmetic.
 
-    L(λ, μ, ν) = Σ_i n_i λ_i - Σ_S μ_S ⌊N_S/κ_S⌋ - Σ_R ν_R ⌊p_R·n/d_R⌋ + Σ_g min(0, φ_g),
-    φ_g = σ_g + min { Σ_i (w_g - λ_i) x_i + Σ_R ν_R ⌊p_R·x/d_R⌋ : Σ_i x_i ≥ κ_g, 0 ≤ x_i ≤ n_i, x integer },
-    σ_g = Σ_{S: C(g) ⊆ S} μ_S
+    L(λ, μ, ν, θ) = Σ_i n_i λ_i - Σ_S μ_S ⌊N_S/κ_S⌋ - Σ_R ν_R ⌊p_R·n/d_R⌋ + Σ_g min(0, φ_g),
+    φ_g = σ_g + min { Σ_i (w_g - λ_i) x_i + Σ_R ν_R ⌊p_R·x/d_R⌋ : x is a group of g },   σ_g = Σ_{S: C(g) ⊆ S} μ_S
 
-is a lower bound on the loss of every solution for any λ, any μ ≥ 0 on packing cuts (`kanon_milp.bounds.packing_cuts`)
-and any ν ≥ 0 on rank-1 cuts (`kanon_milp.bounds.rank_one_cuts`): `kanon_milp.bounds.lagrangian_bound` says why for λ
-and μ, and ν_R (Σ_groups ⌊p_R·x/d_R⌋ - ⌊p_R·n/d_R⌋) ≤ 0 is added to the loss in the same way. All values are in units of
-`Levels.unit`.
+is a lower bound on the loss of every solution for any λ, any μ ≥ 0 on packing cuts (`kanon_milp.bounds.packing_cuts`),
+any ν ≥ 0 on rank-1 cuts (`kanon_milp.bounds.rank_one_cuts`) and any charges θ ≥ 0: `kanon_milp.bounds.lagrangian_bound`
+says why for λ, μ and θ, and ν_R (Σ_groups ⌊p_R·x/d_R⌋ - ⌊p_R·n/d_R⌋) ≤ 0 is added to the loss in the same way. All
+values are in units of `Levels.unit`.
+
+What a group is depends on what the subproblem of a candidate knows of the requirements:
+
+    closed form                Σ_i x_i ≥ κ_g, 0 ≤ x_i ≤ n_i, in integers; with rank-1 cuts by depth-first search
+    tree or star, small groups a relaxation of all requirements (`kanon_milp.bounds.relaxations`), with charges θ for
+                               the EMD cost of larger groups
+    priced one by one          the same for one star or line, with rank-1 cuts and the exact EMD cost
+
+A point without charges is of sizes alone, whatever the requirements; one with charges, be it none of them, of the
+requirements. k-anonymity is the case of a requirement without values.
 """
 
 from __future__ import annotations
@@ -16,78 +25,119 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds.closed_form import Found, PricedCandidates, PricedRows, sorted_covers, subproblems
+from kanon_milp.bounds.closed_form import (
+    Found,
+    PricedCandidates,
+    PricedRows,
+    different_values,
+    sorted_covers,
+    subproblems,
+)
 from kanon_milp.bounds.packing_cuts import NO_SETS, PackingCuts, TypeSets, mapped_sets
 from kanon_milp.bounds.pricing import cheapest_groups, unsorted_rows
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, PricedCuts, RankOneCuts
+from kanon_milp.bounds.relaxations import Relaxation, relaxations_of
+from kanon_milp.bounds.size_search import HIGHEST_CHARGE, work_of
+from kanon_milp.bounds.small_groups import EXACT_TRIED, cheapest_small_groups, small_sizes
+from kanon_milp.bounds.tree_subproblem import TreeArrays, ValuedRows, Workspace, make_workspace
+from kanon_milp.bounds.valued_groups import Cells, CheapestGroups, ValuedCandidates, cheapest_by_size
+from kanon_milp.bounds.valued_pricing import ALL_NODES, Answers, cheapest_valued_groups, nodes_of
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.system.arrays import Floats, Ints
+from kanon_milp.system.arrays import Flags, Floats, Ints
+
+if TYPE_CHECKING:  # the default is of Python 3.13
+    from typing_extensions import TypeVar
+
+    Scalar = TypeVar("Scalar", np.float64, np.int64, default=np.float64)
+else:
+    from typing import TypeVar
+
+    Scalar = TypeVar("Scalar", np.float64, np.int64)
 
 DENOMINATOR = 4096
-FINE = 1 << 20  # denominator where there are rank-1 cuts: many small multipliers add up
 NODES = 100_000  # of the search for the cheapest group of one candidate; beyond it rank-1 cuts are left out there
-NEVER = 1 << 62  # φ, in integers, of a candidate that covers too few rows to be opened
+EXACT_TRIES = 400  # sizes of a group that are tried for one candidate for the proof
+FINE = 1 << 20  # denominator where there are rank-1 cuts: many small multipliers add up
+NEVER = 1 << 62  # φ, in integers, of a candidate that has no group
+FINEST_BITS, COARSEST_BITS = 36, 6  # of the grid of shares in integers
+TERMS_OF_SHARES = 32  # times their cost is what cuts charged to single rows may add up to
+TOO_FINE = "the multipliers are too large or too fine for exact numbers; use a smaller denominator"
+
+
+def _nothing() -> NDArray[Any]:
+    return np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
-class DualPoint:
-    """Multipliers and what they prove.
+class DualPoint(Generic[Scalar]):
+    """Multipliers, in floating point or as integer multiples of 1/denominator, and how good they are.
 
-    multipliers: float64 (t,), λ_i, the loss that a row of type i is worth. value: L in units of `Levels.unit`, in
-    floating point (`exact_value` is what proves). phi: float64 (G,), φ_g. open_share: float64 (G,), average over the
-    iterations of whether a candidate was open, near the y of the linear relaxation; None where there was no iteration.
-    sets, packing_multipliers: packing cuts and their μ ≥ 0, float64. rank_one_cuts, cut_multipliers: rank-1 cuts and
-    their ν ≥ 0, float64.
+    multipliers: (t,), λ_i, the loss that a row of type i is worth. value: L in floating point (`prove` is what proves).
+    open_share: float64 (G,), average over the iterations of whether a candidate was open, near the y of the linear
+    relaxation; None where there was no iteration. phi: float64 (G,), φ_g where it is known. evaluations: how many it
+    took. sets, packing_multipliers: packing cuts and their μ ≥ 0. rank_one_cuts, cut_multipliers: rank-1 cuts and their
+    ν ≥ 0. charges: θ ≥ 0, (charged relaxations · G,), one relaxation after the other; None for a point of sizes alone.
+    rows: float64 (pairs,), the rows of each pair in the averages. ascent: where the algorithm stands, to go on from
+    there; None for a point from elsewhere, or from another process.
     """
 
-    multipliers: Floats
-    value: float
-    open_share: Floats | None
-    phi: Floats
+    multipliers: NDArray[Scalar]
+    value: float = 0.0
+    open_share: Floats | None = None
+    phi: Floats = field(default_factory=lambda: np.zeros(0))
     evaluations: int = 0
     sets: TypeSets = NO_SETS
-    packing_multipliers: Floats = field(default_factory=lambda: np.zeros(0))
+    packing_multipliers: NDArray[Scalar] = field(default_factory=_nothing)
     rank_one_cuts: RankOneCuts = NO_CUTS
-    cut_multipliers: Floats = field(default_factory=lambda: np.zeros(0))
-
-    def spread(self, back: Callable[[NDArray[Any]], NDArray[Any]]) -> DualPoint:
-        """The same over the row types before a reduction; back: as `reductions.restore_values`."""
-        types = len(self.multipliers)
-        sets, cuts = mapped_sets(self.sets, types, back), self.rank_one_cuts.mapped(types, back)
-        return replace(self, multipliers=back(self.multipliers), sets=sets, rank_one_cuts=cuts)
-
-
-@dataclass(frozen=True, eq=False)
-class ExactDual:
-    """Multipliers as integer multiples of 1/denominator: λ int64 (t,), μ int64 (s,) and ν int64 (r,), both not
-    negative, one for each set and each rank-1 cut."""
-
-    multipliers: Ints
-    denominator: int = DENOMINATOR
-    sets: TypeSets = NO_SETS
-    packing_multipliers: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    rank_one_cuts: RankOneCuts = NO_CUTS
-    cut_multipliers: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    cut_multipliers: NDArray[Scalar] = field(default_factory=_nothing)
+    charges: NDArray[Scalar] | None = None
+    rows: Floats | None = field(default=None, repr=False)
+    denominator: int = 1
+    ascent: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.denominator < 1:
             raise InputError("the denominator of multipliers must be at least 1")
+        if self.multipliers.dtype != np.int64:
+            return
         if len(self.packing_multipliers) != self.sets.lists or (self.packing_multipliers < 0).any():
             raise InputError("there must be one multiplier for each set, and none may be negative")
         if len(self.cut_multipliers) != self.rank_one_cuts.count or (self.cut_multipliers < 0).any():
             raise InputError("there must be one multiplier for each rank-1 cut, and none may be negative")
 
-    def spread(self, back: Callable[[NDArray[Any]], NDArray[Any]]) -> ExactDual:
+    def __getstate__(self) -> dict[str, object]:
+        """All but the ascent: it has threads."""
+        return {**self.__dict__, "ascent": None}
+
+    def restored(self, back: Callable[[NDArray[Any]], NDArray[Any]]) -> DualPoint[Scalar]:
         """The same over the row types before a reduction; back: as `reductions.restore_values`."""
         types = len(self.multipliers)
         sets, cuts = mapped_sets(self.sets, types, back), self.rank_one_cuts.mapped(types, back)
         return replace(self, multipliers=back(self.multipliers), sets=sets, rank_one_cuts=cuts)
+
+    def floats(self) -> DualPoint:
+        """The same in floating point."""
+        point: Any = self
+        found: DualPoint = replace(
+            point,
+            multipliers=self.multipliers / self.denominator,
+            packing_multipliers=self.packing_multipliers / self.denominator,
+            cut_multipliers=self.cut_multipliers / self.denominator,
+            charges=None if self.charges is None else self.charges / self.denominator,
+            denominator=1,
+        )
+        return found
+
+
+ExactDual: TypeAlias = DualPoint[np.int64]
+"""A point in integer multiples of 1/denominator."""
 
 
 def round_dual(dual: DualPoint, denominator: int | None = None) -> ExactDual:
@@ -99,18 +149,21 @@ def round_dual(dual: DualPoint, denominator: int | None = None) -> ExactDual:
         denominator = FINE if dual.rank_one_cuts.count else DENOMINATOR
     packing = round_multipliers(np.maximum(dual.packing_multipliers, 0.0), denominator)
     cutting = round_multipliers(np.maximum(dual.cut_multipliers, 0.0), denominator)
+    charges = None if dual.charges is None else round_multipliers(np.maximum(dual.charges, 0.0), denominator)
     return ExactDual(
         round_multipliers(dual.multipliers, denominator),
-        denominator,
-        dual.sets.subset(packing > 0),
-        packing[packing > 0],
-        dual.rank_one_cuts.subset(cutting > 0),
-        cutting[cutting > 0],
+        dual.value,
+        sets=dual.sets.subset(packing > 0),
+        packing_multipliers=packing[packing > 0],
+        rank_one_cuts=dual.rank_one_cuts.subset(cutting > 0),
+        cut_multipliers=cutting[cutting > 0],
+        charges=charges,
+        denominator=denominator,
     )
 
 
 def round_multipliers(multipliers: Floats, denominator: int = DENOMINATOR) -> Ints:
-    """λ as integer multiples of 1/denominator, int64 (t,)."""
+    """Integer multiples of 1/denominator, int64 (t,)."""
     if denominator < 1:
         raise InputError("the denominator of multipliers must be at least 1")
     scaled = np.rint(np.asarray(multipliers, dtype=np.float64) * denominator)
@@ -120,63 +173,113 @@ def round_multipliers(multipliers: Floats, denominator: int = DENOMINATOR) -> In
     return integers
 
 
-def exact_value(instance: Instance, exact: ExactDual) -> Fraction:
-    """L in units of `Levels.unit`, computed in integers.
+@dataclass(frozen=True, eq=False)
+class Proof:
+    """What a point proves of an instance, in integers: times the denominator.
 
-    The loss of every table is an integer number of units, so no table loses less than ⌈L⌉ (`proven_bound`).
+    dual: the point, its charges as the search has left them. total: L. phi: int64 (G,), φ_g with the terms of cuts,
+    `NEVER` where a candidate has no group, and a lower bound of it: 0 where rank-1 cuts lift it above that, and without
+    their terms where the search gave up or the closed form is not negative. priced: whether groups were priced one by
+    one. marginal: int64 (G,), as in `closed_form.Found`, and candidates, as they were priced: of sizes alone.
     """
-    return Fraction(exact_subproblems(instance, exact).total, exact.denominator)
+
+    instance: Instance
+    dual: ExactDual
+    phi: Ints
+    total: int
+    priced: bool = False
+    marginal: Ints | None = None
+    candidates: PricedCandidates[np.int64] | None = None
+
+    @property
+    def value(self) -> Fraction:
+        """L in units: no table loses less."""
+        return Fraction(self.total, self.dual.denominator)
+
+    @property
+    def bound(self) -> int:
+        """⌈L⌉: the loss of every table is an integer number of units, so none loses fewer."""
+        return math.ceil(self.value)
+
+    @cached_property
+    def without_and_with_cuts(self) -> tuple[Ints, Ints]:
+        """φ under requirements without the terms of rank-1 cuts and with them, as high as it is known, (G,) each."""
+        if not self.priced:
+            return self.phi, self.phi
+        charged = required_phi(self.instance, self.dual)
+        uncut = replace(self.dual, rank_one_cuts=NO_CUTS, cut_multipliers=self.dual.cut_multipliers[:0])
+        without = _priced(self.instance, uncut).phi
+        return np.where(charged < 0, np.maximum(charged, without), charged), np.maximum(charged, self.phi)
+
+    def near(self, open_limit: float, pair_limit: float) -> Flags:
+        """Pairs with a reduced cost up to a limit, of candidates with φ up to another, in units: bool (pairs,)."""
+        candidates, d = self.instance.candidates, self.dual.denominator
+        of_pair = candidates.candidate_of_pair()
+        reduced = candidates.cost[of_pair] * d - self.dual.multipliers[candidates.members]
+        found: Flags = (self.phi[of_pair] <= open_limit * d) & (reduced <= pair_limit * d)
+        return found
+
+
+def exact_value(instance: Instance, exact: ExactDual) -> Fraction:
+    """L in units of `Levels.unit`, computed in integers."""
+    return prove(instance, exact).value
 
 
 def proven_bound(instance: Instance, exact: ExactDual) -> int:
     """⌈L⌉: no solution of the instance loses fewer units."""
-    return math.ceil(exact_value(instance, exact))
+    return prove(instance, exact).bound
 
 
-@dataclass(frozen=True, eq=False)
-class Subproblems:
-    """Times the denominator: φ_g and the marginal cost of each candidate, int64 (G,) as in `closed_form.Found`, and
-    total, L. candidates: as they were priced.
+def prove(instance: Instance, exact: ExactDual, *, small: bool = True, priced: bool | None = None) -> Proof:
+    """Solve all subproblems in integers; sums over rows, sets and candidates have no limit of size.
 
-    φ_g is `NEVER` where N_g < κ_g, and a lower bound of it: 0 where rank-1 cuts lift it above that, and without
-    their terms where the search gave up or the closed form is not negative.
+    small: whether groups of a few rows are looked at one by one (`bounds.small_groups`), which a certificate cannot
+    say. priced: whether all groups are, under requirements; None: where there are rank-1 cuts. Raises InputError where
+    the numbers could leave the range of int64.
     """
-
-    phi: Ints
-    marginal: Ints
-    total: int
-    candidates: PricedCandidates[np.int64]
-
-
-def exact_candidates(instance: Instance, exact: ExactDual, packing: PackingCuts) -> PricedCandidates[np.int64]:
-    """The candidates with costs times the denominator. packing: the cuts of `exact.sets`."""
-    candidates = instance.candidates
-    surcharge = packing.surcharge(exact.packing_multipliers, candidates.count)
-    cost = candidates.cost * exact.denominator
-    return PricedCandidates(candidates.indptr, candidates.members, cost, instance.least, surcharge)
+    if exact.charges is None:
+        return _of_sizes(instance, exact)
+    if exact.rank_one_cuts.count if priced is None else priced:
+        return _priced(instance, exact)
+    phi = required_phi(instance, exact, small=small)
+    return Proof(instance, exact, phi, right_side(instance, exact) + sum(phi[phi < 0].tolist()))
 
 
-def exact_cuts(exact: ExactDual, types: int) -> PricedCuts[np.int64]:
+def right_side(instance: Instance, exact: ExactDual) -> int:
+    """Σ n λ - Σ ν ⌊p·n/d⌋ times the denominator."""
+    counts = instance.types.counts
+    total: int = sum(n * each for n, each in zip(counts.tolist(), exact.multipliers.tolist(), strict=True))
+    return total - _terms(instance, exact)
+
+
+def _terms(instance: Instance, exact: ExactDual) -> int:
+    """Σ ν ⌊p·n/d⌋ times the denominator."""
+    limits = exact.rank_one_cuts.limits(instance.types.counts).tolist()
+    return sum(limit * each for limit, each in zip(limits, exact.cut_multipliers.tolist(), strict=True))
+
+
+def priced_cuts(exact: ExactDual, types: int) -> PricedCuts[np.int64]:
     """The rank-1 cuts with their multipliers. types: number of row types."""
     return PricedCuts(*exact.rank_one_cuts.by_type(types), np.ascontiguousarray(exact.cut_multipliers, dtype=np.int64))
 
 
-def exact_subproblems(instance: Instance, exact: ExactDual) -> Subproblems:
-    """Solve all subproblems in integers; the sums over rows, sets and candidates have no limit of size.
+def _of_sizes(instance: Instance, exact: ExactDual) -> Proof:
+    """By the closed form, and with rank-1 cuts by depth-first search.
 
-    Raises InputError where the numbers could leave the range of int64: none within a subproblem is larger than
-    n · (w + |λ|) + Σ μ + Σ ν ⌊p·n/d⌋.
+    No number within a subproblem is larger than n · (w + |λ|) + Σ μ + Σ ν ⌊p·n/d⌋.
     """
     candidates, counts = instance.candidates, instance.types.counts
-    multipliers, packing_multipliers = exact.multipliers.tolist(), exact.packing_multipliers.tolist()
-    limits = exact.rank_one_cuts.limits(counts).tolist()
-    largest = int(candidates.cost.max(initial=0)) * exact.denominator + max((abs(x) for x in multipliers), default=0)
-    cutting = sum(limit * each for limit, each in zip(limits, exact.cut_multipliers.tolist(), strict=True))
-    if largest * instance.types.n + sum(packing_multipliers) + cutting >= NEVER:
-        raise InputError("the multipliers are too large or too fine for exact numbers; use a smaller denominator")
+    packing_multipliers = exact.packing_multipliers.tolist()
+    largest = int(candidates.cost.max(initial=0)) * exact.denominator
+    largest += max(map(abs, exact.multipliers.tolist()), default=0)
+    if largest * instance.types.n + sum(packing_multipliers) + _terms(instance, exact) >= NEVER:
+        raise InputError(TOO_FINE)
     packing = PackingCuts.of(instance, exact.sets)
     lambdas = np.ascontiguousarray(exact.multipliers, dtype=np.int64)
-    priced = exact_candidates(instance, exact, packing)
+    surcharge = packing.surcharge(np.asarray(exact.packing_multipliers, dtype=np.int64), candidates.count)
+    priced: PricedCandidates[np.int64] = PricedCandidates(
+        candidates.indptr, candidates.members, candidates.cost * exact.denominator, instance.least, surcharge
+    )
     found = Found(np.empty(candidates.count, np.int64), np.empty(candidates.count, np.int64))
     subproblems(
         priced._replace(members=sorted_covers(candidates.covers, lambdas)),
@@ -188,9 +291,130 @@ def exact_subproblems(instance: Instance, exact: ExactDual) -> Subproblems:
         # their terms are not negative: where the closed form is not, φ is not either
         chosen = np.flatnonzero(phi < 0)
         better, complete = np.empty(len(chosen), np.int64), np.empty(len(chosen), np.bool_)
-        rows, cuts = unsorted_rows(counts, lambdas), exact_cuts(exact, instance.types.count)
+        rows, cuts = unsorted_rows(counts, lambdas), priced_cuts(exact, instance.types.count)
         cheapest_groups(priced, rows, cuts, chosen, np.int64(0), NODES, better, complete)
         phi[chosen] = better
-    total = sum(n * each for n, each in zip(counts.tolist(), multipliers, strict=True)) - cutting
+    total = right_side(instance, exact) + sum(phi[phi < 0].tolist())
     total -= sum(limit * each for limit, each in zip(packing.limits.tolist(), packing_multipliers, strict=True))
-    return Subproblems(phi, found.marginal, total + sum(phi[phi < 0].tolist()), priced)
+    return Proof(instance, exact, phi, total, False, found.marginal, priced)
+
+
+def _finest_bits(instance: Instance, exact: ExactDual, theta: int, terms: int = 0) -> int:
+    """How many bits a grid of shares may have so that all numbers stay in the range of int64.
+
+    theta: the largest charge, terms: what cuts can add to the reduced cost of a group, times the denominator. Raises
+    InputError where there are too few.
+    """
+    most = int(instance.candidates.cost.max(initial=0)) * exact.denominator
+    most += max(map(abs, exact.multipliers.tolist()), default=0)
+    relaxations = relaxations_of(instance)
+    edges = max(sum(math.ceil(node.weight) for node in relaxation.nodes) for relaxation in relaxations)
+    largest = 2 * ((most + theta * (edges + 2)) * instance.types.n + terms)
+    bits = min(FINEST_BITS, (NEVER // max(largest, 1)).bit_length() - 1)
+    if bits < COARSEST_BITS:
+        raise InputError(TOO_FINE)
+    return bits
+
+
+def required_phi(instance: Instance, exact: ExactDual, *, small: bool = True) -> Ints:
+    """φ_g under all requirements times the denominator, without cuts, rounded down, int64 (G,); `NEVER` where a
+    candidate cannot have a group. small: as of `prove`."""
+    candidates, denominator = instance.candidates, exact.denominator
+    multipliers, charges = exact.multipliers, exact.charges
+    assert charges is not None
+    bits = _finest_bits(instance, exact, max(charges.tolist(), default=0))
+    widest = int(candidates.covers.lengths.max(initial=0))
+    found, begin = np.full(candidates.count, -NEVER, np.int64), 0
+    for relaxation in relaxations_of(instance):
+        if relaxation.plain:
+            found = np.maximum(found, _plain_phi(instance, relaxation, multipliers, denominator))
+            continue
+        cells, tree = Cells.of(instance, relaxation), relaxation.integers(1 << bits)
+        thetas = np.zeros(candidates.count, np.int64)
+        if relaxation.closeness is not None:
+            thetas = charges[begin : begin + candidates.count]
+            begin += candidates.count
+        covers = cells.covers(instance, multipliers)
+        priced = cells.candidates(instance, covers, candidates.cost * denominator, thetas)
+        rows = ValuedRows(instance.types.counts, multipliers, cells.rank)
+        room, sizes = make_workspace(widest, tree), small_sizes(relaxation, instance.least) if small else None
+        phi = _every_phi(priced, rows, tree, room, 1 if sizes is None else sizes.most + 1)
+        if sizes is not None:
+            hard, chosen = np.ones(candidates.count, np.bool_), np.empty((candidates.count, sizes.most), np.int32)
+            cheapest_small_groups(priced, rows, sizes, EXACT_TRIED, hard, phi, chosen)
+            if hard.any():
+                phi[hard] = _every_phi(priced, rows, tree, room, 1)[hard]
+        found = np.maximum(found, phi)
+    return found
+
+
+def _plain_phi(instance: Instance, relaxation: Relaxation, multipliers: Ints, denominator: int) -> Ints:
+    """φ (G,) where different ones of many values are all that is asked."""
+    candidates = instance.candidates
+    priced = PricedCandidates(
+        candidates.indptr, sorted_covers(candidates.covers, multipliers), candidates.cost * denominator,
+        instance.least, np.zeros(candidates.count, np.int64),
+    )  # fmt: skip
+    code, _ = instance.sensitive_codes((relaxation.attribute,))
+    phi, nothing = np.empty(candidates.count, np.int64), np.empty(0, np.int64)
+    different_values(
+        priced, PricedRows(instance.types.counts, multipliers, multipliers, np.int64(0)), (code, relaxation.presence),
+        np.int64(NEVER), True, np.ones(candidates.count, np.bool_), phi, nothing, (candidates.members, nothing),
+    )  # fmt: skip
+    return phi
+
+
+def _every_phi(
+    priced: ValuedCandidates[np.int64],
+    rows: ValuedRows[np.int64],
+    tree: TreeArrays[np.int64],
+    room: Workspace[np.int64],
+    least: int,
+) -> Ints:
+    """φ (G,) of groups of at least so many rows."""
+    sizes = np.maximum(priced.least, least)
+    groups = CheapestGroups(np.empty(len(sizes), np.int64), sizes.copy(), sizes.copy())
+    cheapest_by_size(
+        priced._replace(least=sizes), rows, tree, room, EXACT_TRIES, np.int64(NEVER), True, groups
+    )  # fmt: skip
+    return groups.phi
+
+
+def can_be_priced(instance: Instance) -> bool:
+    """Whether groups can be priced one by one under requirements: one relaxation of one attribute is all that bounds
+    know, of limits and different values, or of EMD cost as well in a star or a line."""
+    relaxations = relaxations_of(instance)
+    if len(relaxations) != 1:
+        return False
+    (found,) = relaxations
+    return found.star if found.closeness is None else found.star or found.line
+
+
+def _priced(instance: Instance, exact: ExactDual) -> Proof:
+    """With all groups priced one by one, which makes charges better."""
+    (relaxation,) = relaxations_of(instance)
+    candidates, terms = instance.candidates, _terms(instance, exact)
+    thetas, highest = np.zeros(candidates.count, np.int64), 0
+    assert exact.charges is not None
+    if relaxation.closeness is not None:
+        highest = HIGHEST_CHARGE * int(candidates.cost.max(initial=0)) * exact.denominator
+        if len(exact.charges):
+            thetas = np.minimum(exact.charges, highest)
+    bits = _finest_bits(instance, exact, highest, TERMS_OF_SHARES * terms)
+    work = work_of(relaxation, int(candidates.support.max(initial=0)), highest)
+    tree, cells = relaxation.integers(1 << bits), Cells.of(instance, relaxation)
+    covers = cells.covers(instance, exact.multipliers)
+    answers = Answers.of(np.arange(candidates.count), np.int64(0))
+    cheapest_valued_groups(
+        cells.candidates(instance, covers, candidates.cost * exact.denominator, thetas),
+        ValuedRows(instance.types.counts, exact.multipliers, cells.rank),
+        tree,
+        work,
+        make_workspace(int(candidates.covers.lengths.max(initial=0)), tree),
+        priced_cuts(exact, instance.types.count),
+        (np.int64(0), np.int64(NEVER >> 1), *nodes_of(work)[-1], ALL_NODES),
+        answers,
+    )
+    improved = exact if relaxation.closeness is None else replace(exact, charges=thetas)
+    total = right_side(instance, exact) + sum(answers.phi.tolist())
+    return Proof(instance, improved, answers.phi, total, True)

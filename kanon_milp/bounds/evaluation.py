@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.bounds.closed_form import (
     Found,
     PricedCandidates,
     PricedRows,
     different_values,
-    ordered_covers,
     sorted_covers,
     subproblems,
 )
@@ -25,11 +23,11 @@ from kanon_milp.bounds.relaxations import Relaxation, relaxations_of
 from kanon_milp.bounds.screens import Memory, Prices, make_levels, no_prices, screen, solve_left
 from kanon_milp.bounds.small_groups import TRIED, cheapest_small_groups, small_sizes, take_small_groups
 from kanon_milp.bounds.tree_subproblem import TreeArrays, ValuedRows, make_workspace
-from kanon_milp.bounds.valued_groups import CheapestGroups, Taken, ValuedCandidates, take_groups
+from kanon_milp.bounds.valued_groups import Cells, CheapestGroups, Taken, ValuedCandidates, take_groups
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.presolve.ragged import Ragged, indptr_of
-from kanon_milp.system.arrays import Flags, Floats, Ints, Ints32
+from kanon_milp.presolve.ragged import Ragged
+from kanon_milp.system.arrays import Flags, Floats
 from kanon_milp.system.jit import compiled
 
 Scalar = TypeVar("Scalar", np.float64, np.int64)
@@ -154,61 +152,6 @@ class Evaluator:
         """What a function says of the number of each part, on all threads."""
         each = range(self.parts)
         return map(function, each) if self._pool is None else self._pool.map(function, each)
-
-
-@dataclass(frozen=True, eq=False)
-class Cells:
-    """The row types of one relaxation.
-
-    rank: int64 (t,), place of the sensitive value. indptr, value, begin: per candidate the values of its cover, and
-    where each begins in the cover sorted by value (one more than values).
-    """
-
-    rank: Ints
-    indptr: Ints
-    value: Ints
-    begin: Ints
-
-    @classmethod
-    def of(cls, instance: Instance, relaxation: Relaxation) -> Cells:
-        """The cells of a relaxation's attribute."""
-        candidates = instance.candidates
-        code, values = instance.sensitive_codes((relaxation.attribute,))
-        place = np.empty(len(values), np.int64)
-        place[relaxation.ranks] = np.arange(len(values))
-        rank = place[code]
-        key, members = np.unique(
-            candidates.candidate_of_pair().astype(np.int64) * len(values) + rank[candidates.members], return_counts=True
-        )
-        of = key // len(values)
-        indptr = indptr_of(np.bincount(of, minlength=candidates.count))
-        # ends of the cells, and a 0 before those of each candidate
-        ends = np.cumsum(members) - candidates.indptr[of]
-        begin = np.insert(ends, indptr[:-1], 0)
-        return cls(rank, indptr, key % len(values), begin)
-
-    def covers(self, instance: Instance, multipliers: Floats | Ints) -> Ints32:
-        """The covers, each sorted by value, then by falling multiplier."""
-        order = np.lexsort((-multipliers, self.rank))
-        covers: Ints32 = ordered_covers(instance.candidates.covers, order)
-        return covers
-
-    def candidates(
-        self,
-        instance: Instance,
-        covers: Ints32,
-        cost: NDArray[Scalar],
-        thetas: NDArray[Scalar],
-        begin: int = 0,
-        end: int | None = None,
-    ) -> ValuedCandidates[Scalar]:
-        """The candidates of an instance, or begin:end of them, with covers sorted as by `covers`, costs and charges."""
-        end = len(cost) if end is None else end
-        each, fences = slice(begin, end), slice(begin, end + 1)
-        return ValuedCandidates(
-            instance.candidates.indptr[fences], covers, self.indptr[fences], self.value, self.begin[begin:],
-            cost[each], instance.least[each], instance.candidates.support[each], thetas[each],
-        )  # fmt: skip
 
 
 class _Relaxed:

@@ -45,26 +45,19 @@ from __future__ import annotations
 import math
 import threading
 import time
-from dataclasses import dataclass, field, replace
-from fractions import Fraction
-from functools import cached_property
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kanon_milp.bounds.closed_form import PricedCandidates, PricedRows, different_values, sorted_covers
-from kanon_milp.bounds.dual import DENOMINATOR, NEVER, DualPoint, round_multipliers
-from kanon_milp.bounds.evaluation import STEEP, Cells, Evaluator, RequiredEvaluator
+from kanon_milp.bounds.dual import DualPoint
+from kanon_milp.bounds.evaluation import STEEP, Evaluator, RequiredEvaluator
 from kanon_milp.bounds.packing_cuts import violated_sets
 from kanon_milp.bounds.registry import BoundLimit
-from kanon_milp.bounds.relaxations import Relaxation, relaxations_of
-from kanon_milp.bounds.small_groups import EXACT_TRIED, cheapest_small_groups, small_sizes
-from kanon_milp.bounds.tree_subproblem import TreeArrays, ValuedRows, Workspace, make_workspace
-from kanon_milp.bounds.valued_groups import CheapestGroups, ValuedCandidates, cheapest_by_size
 from kanon_milp.errors import InputError, counted
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged
 from kanon_milp.solvers.call import OnProgress, Progress
-from kanon_milp.system.arrays import Floats, Ints
+from kanon_milp.system.arrays import Floats
 from kanon_milp.system.jit import compiled
 
 # Values found on samples of Adult and all of it, k from 2 to 25: the first iterations go for a fast rise, the others
@@ -325,42 +318,9 @@ def refuse(instance: Instance) -> None:
         )
 
 
-EXACT_TRIES = 400  # sizes of a group that are tried for one candidate for the proof
 REFINED = 0.15  # of the time for the last search for charges
 # to begin with where shares are limited: the multipliers of sizes, where it starts, are far away then
 FAR, FAR_ITERATIONS = Pace(0.6, 5, 0.66), 200
-FINEST_BITS, COARSEST_BITS = 36, 6  # of the grid of shares in integers
-
-
-@dataclass(frozen=True, eq=False)
-class RequiredPoint:
-    """Multipliers and what they prove.
-
-    multipliers: float64 (t,), λ. charges: float64 (charged relaxations · G,), θ, one relaxation after the other. value:
-    L in floating point (`proven_required` is what proves). evaluations: how many it took, those of the point that it
-    went on from included. open_share: float64 (G,), how often each candidate was open on the way, in the averages.
-    ascent: where the algorithm stands, to go on from there; None for a point from elsewhere, or from another process.
-    rows: float64 (pairs,), the rows of each pair in these averages.
-    """
-
-    multipliers: Floats
-    charges: Floats
-    value: float
-    evaluations: int
-    open_share: Floats | None = None
-    ascent: Ascent | None = field(default=None, repr=False)
-    rows: Floats | None = field(default=None, repr=False)
-
-    @cached_property
-    def phi(self) -> Floats | None:
-        """φ (G,) in floating point, infinite where a candidate has no group; None without `ascent`."""
-        if self.ascent is None:
-            return None
-        return self.ascent.at(np.concatenate([self.multipliers, self.charges / STEEP]), everything=True).phi
-
-    def __getstate__(self) -> dict[str, object]:
-        """All but the ascent: it has threads."""
-        return {**self.__dict__, "ascent": None}
 
 
 def required_bound(
@@ -372,10 +332,10 @@ def required_bound(
     on_progress: OnProgress | None = None,
     interrupt: threading.Event | None = None,
     *,
-    point: RequiredPoint | None = None,
+    point: DualPoint | None = None,
     threads: int = 1,
     small: bool = True,
-) -> RequiredPoint:
+) -> DualPoint:
     """Maximize L by the volume algorithm.
 
     start: multipliers to begin with, such as those of `lagrangian`. point: what to go on from instead, of this
@@ -407,103 +367,12 @@ def required_bound(
         ascent.maximize(packing_cuts=False)
     types = instance.types.count
     found = ascent.best.copy()
-    return RequiredPoint(
-        found[:types], STEEP * found[types:], ascent.value, ascent.iterations, ascent.share.copy(), ascent,
-        ascent.at.rows,
-    )  # fmt: skip
-
-
-def finest_bits(instance: Instance, multipliers: Ints, theta: int, denominator: int, terms: int = 0) -> int:
-    """How many bits a grid of shares may have so that all numbers stay in the range of int64.
-
-    multipliers: λ as integer multiples of 1/denominator. theta: the largest charge, terms: what cuts can add to the
-    reduced cost of a group, in the same multiples. Raises InputError where there are too few.
-    """
-    most = int(instance.candidates.cost.max(initial=0)) * denominator + max(map(abs, multipliers.tolist()), default=0)
-    relaxations = relaxations_of(instance)
-    edges = max(sum(math.ceil(node.weight) for node in relaxation.nodes) for relaxation in relaxations)
-    largest = 2 * ((most + theta * (edges + 2)) * instance.types.n + terms)
-    bits = min(FINEST_BITS, (NEVER // max(largest, 1)).bit_length() - 1)
-    if bits < COARSEST_BITS:
-        raise InputError("the multipliers are too large or too fine for exact numbers; use a smaller denominator")
-    return bits
-
-
-def exact_phi(instance: Instance, multipliers: Ints, charges: Ints, denominator: int, *, small: bool = True) -> Ints:
-    """φ_g times the denominator, rounded down, int64 (G,); `NEVER` where a candidate cannot have a group.
-
-    multipliers, charges: λ and θ as integer multiples of 1/denominator. small: as in `required_bound`. Raises
-    InputError where the numbers could leave the range of int64.
-    """
-    candidates = instance.candidates
-    relaxations = relaxations_of(instance)
-    bits = finest_bits(instance, multipliers, max(charges.tolist(), default=0), denominator)
-    widest = int(candidates.covers.lengths.max(initial=0))
-    found, begin = np.full(candidates.count, -NEVER, np.int64), 0
-    for relaxation in relaxations:
-        if relaxation.plain:
-            found = np.maximum(found, _plain_phi(instance, relaxation, multipliers, denominator))
-            continue
-        cells, tree = Cells.of(instance, relaxation), relaxation.integers(1 << bits)
-        thetas = np.zeros(candidates.count, np.int64)
-        if relaxation.closeness is not None:
-            thetas = charges[begin : begin + candidates.count]
-            begin += candidates.count
-        covers = cells.covers(instance, multipliers)
-        priced = cells.candidates(instance, covers, candidates.cost * denominator, thetas)
-        rows = ValuedRows(instance.types.counts, multipliers, cells.rank)
-        room, sizes = make_workspace(widest, tree), small_sizes(relaxation, instance.least) if small else None
-        phi = _every_phi(priced, rows, tree, room, 1 if sizes is None else sizes.most + 1)
-        if sizes is not None:
-            hard, chosen = np.ones(candidates.count, np.bool_), np.empty((candidates.count, sizes.most), np.int32)
-            cheapest_small_groups(priced, rows, sizes, EXACT_TRIED, hard, phi, chosen)
-            if hard.any():
-                phi[hard] = _every_phi(priced, rows, tree, room, 1)[hard]
-        found = np.maximum(found, phi)
-    return found
-
-
-def _plain_phi(instance: Instance, relaxation: Relaxation, multipliers: Ints, denominator: int) -> Ints:
-    """φ (G,) where different ones of many values are all that is asked."""
-    candidates = instance.candidates
-    priced = PricedCandidates(
-        candidates.indptr, sorted_covers(candidates.covers, multipliers), candidates.cost * denominator,
-        instance.least, np.zeros(candidates.count, np.int64),
-    )  # fmt: skip
-    code, _ = instance.sensitive_codes((relaxation.attribute,))
-    phi, nothing = np.empty(candidates.count, np.int64), np.empty(0, np.int64)
-    different_values(
-        priced, PricedRows(instance.types.counts, multipliers, multipliers, np.int64(0)), (code, relaxation.presence),
-        np.int64(NEVER), True, np.ones(candidates.count, np.bool_), phi, nothing, (candidates.members, nothing),
-    )  # fmt: skip
-    return phi
-
-
-def _every_phi(
-    priced: ValuedCandidates[np.int64],
-    rows: ValuedRows[np.int64],
-    tree: TreeArrays[np.int64],
-    room: Workspace[np.int64],
-    least: int,
-) -> Ints:
-    """φ (G,) of groups of at least so many rows."""
-    sizes = np.maximum(priced.least, least)
-    groups = CheapestGroups(np.empty(len(sizes), np.int64), sizes.copy(), sizes.copy())
-    cheapest_by_size(
-        priced._replace(least=sizes), rows, tree, room, EXACT_TRIES, np.int64(NEVER), True, groups
-    )  # fmt: skip
-    return groups.phi
-
-
-def exact_required(instance: Instance, point: RequiredPoint, denominator: int = DENOMINATOR) -> Fraction:
-    """L at the rounded point, in exact integers: a lower bound on the loss of every table, in units."""
-    multipliers = round_multipliers(point.multipliers, denominator)
-    charges = round_multipliers(np.maximum(point.charges, 0.0), denominator)
-    phi = exact_phi(instance, multipliers, charges, denominator)
-    total = sum(n * each for n, each in zip(instance.types.counts.tolist(), multipliers.tolist(), strict=True))
-    return Fraction(total + sum(phi[phi < 0].tolist()), denominator)
-
-
-def proven_required(instance: Instance, point: RequiredPoint, denominator: int = DENOMINATOR) -> int:
-    """⌈L⌉: no table loses fewer units."""
-    return math.ceil(exact_required(instance, point, denominator))
+    return DualPoint(
+        found[:types],
+        ascent.value,
+        ascent.share.copy(),
+        evaluations=ascent.iterations,
+        charges=STEEP * found[types:],
+        rows=ascent.at.rows,
+        ascent=ascent,
+    )

@@ -33,7 +33,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from kanon_milp.bounds.dual import DENOMINATOR, NEVER, ExactDual, exact_subproblems, round_multipliers
+from kanon_milp.bounds.dual import DENOMINATOR, NEVER, TOO_FINE, DualPoint, ExactDual, prove, round_multipliers
 from kanon_milp.bounds.evaluation import Evaluation, Evaluator
 from kanon_milp.bounds.lagrangian_bound import Ascent
 from kanon_milp.bounds.registry import BoundLimit
@@ -44,20 +44,6 @@ from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.linked_sets import LinkedSets
 from kanon_milp.solvers.model import LinearModel
 from kanon_milp.system.arrays import Floats, Ints
-
-
-@dataclass(frozen=True, eq=False)
-class LinkedPoint:
-    """A point of the dual.
-
-    multipliers: float64 (parts,), λ. value: L in units of `Levels.unit`, in floating point (`proven_units` is what
-    proves). phi: float64 (G,), φ. evaluations: how many it took.
-    """
-
-    multipliers: Floats
-    value: float
-    phi: Floats
-    evaluations: int
 
 
 class LinkedEvaluator(Evaluator):
@@ -85,22 +71,21 @@ class LinkedEvaluator(Evaluator):
         return Evaluation(below + float(self._rows @ least), phi, asked - taken)
 
 
-def linked_bound(linked: LinkedSets, limit: BoundLimit, threads: int = 1) -> LinkedPoint:
-    """Maximize L by the volume algorithm, until it no longer rises or the limit."""
+def linked_bound(linked: LinkedSets, limit: BoundLimit, threads: int = 1) -> DualPoint:
+    """Maximize L by the volume algorithm, until it no longer rises or the limit: a point over the parts."""
     ascent = Ascent(LinkedEvaluator(linked, threads), limit)
     ascent.ceiling = float(linked.instance.levels.costs.max()) * linked.instance.types.n
     ascent.maximize(packing_cuts=False)
-    found = ascent.end()
-    return LinkedPoint(found.multipliers, found.value, found.phi, found.evaluations)
+    return ascent.end()
 
 
-def proven_units(linked: LinkedSets, point: LinkedPoint, denominator: int = DENOMINATOR) -> int:
+def proven_units(linked: LinkedSets, point: DualPoint, denominator: int = DENOMINATOR) -> int:
     """⌈L⌉ at λ rounded to multiples of 1/denominator, computed in integers: no table loses fewer units.
 
     Raises InputError where the numbers could leave the range of int64.
     """
     lambdas = round_multipliers(point.multipliers, denominator)
-    phi = exact_subproblems(linked.parts, ExactDual(lambdas, denominator)).phi
+    phi = prove(linked.parts, ExactDual(lambdas, denominator=denominator)).phi
     least = np.minimum.reduceat(option_costs(linked, lambdas, denominator), linked.options.indptr[:-1])
     total: int = sum(phi[phi < 0].tolist()) + int(linked.instance.types.counts @ least)
     return -(-total // denominator)
@@ -111,7 +96,7 @@ def option_costs(linked: LinkedSets, lambdas: Ints, denominator: int) -> Ints:
     1/denominator. Raises InputError where a sum over rows could leave the range of int64."""
     largest = int(linked.option_cost.max()) * denominator + linked.sets * int(np.abs(lambdas).max())
     if largest * linked.instance.types.n >= NEVER:
-        raise InputError("the multipliers are too large or too fine for exact numbers; use a smaller denominator")
+        raise InputError(TOO_FINE)
     cost: Ints = linked.option_cost * denominator + lambdas[linked.option_parts].sum(axis=1)
     return cost
 
@@ -136,7 +121,8 @@ class LinkedExtras:
         candidates, parts = linked.parts.candidates, linked.option_parts
         lambdas = round_multipliers(multipliers, denominator)
         cost = option_costs(linked, lambdas, denominator)
-        found = exact_subproblems(linked.parts, ExactDual(lambdas, denominator))
+        found = prove(linked.parts, ExactDual(lambdas, denominator=denominator))
+        assert found.marginal is not None
         least = np.minimum.reduceat(cost, linked.options.indptr[:-1])
         total = sum(found.phi[found.phi < 0].tolist()) + int(linked.instance.types.counts @ least)
 

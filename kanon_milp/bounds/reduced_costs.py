@@ -10,8 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from kanon_milp.bounds.dual import NEVER, ExactDual, Subproblems, exact_cuts, exact_subproblems
-from kanon_milp.bounds.lagrangian_bound import exact_phi
+from kanon_milp.bounds.dual import NEVER, TOO_FINE, ExactDual, Proof, priced_cuts, prove, required_phi
 from kanon_milp.bounds.pricing import possible_pairs, unsorted_rows
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.assignment import Assignment
@@ -30,35 +29,51 @@ SOME = 1_000_000  # pairs that are looked at in one go
 SEARCHED = 500_000  # pairs up to which groups with rank-1 cuts are searched pair by pair; beyond, φ alone decides
 NODES = 20_000  # of the search for a group with a row; beyond it the pair stays
 STEPS = 400_000_000  # of all these searches, some seconds; pairs that come later are decided without one
+LOOKED_AT = 20_000_000  # row types in the covers of pairs that are looked at one by one
+AT_ONCE = 1_000_000  # of these between two looks at the clock
 
 
 @dataclass(frozen=True, eq=False)
 class ReducedCosts(Reduction[Dropped]):
     """Drop candidates and pairs whose reduced cost is too high for anything better than a table at hand.
 
-    dual: multipliers λ for the row types of the instance that it is applied to, and μ ≥ 0 on packing cuts, as
-    integers (`bounds.round_dual`; any are valid). incumbent: loss U of a table, in units of `Levels.unit`.
+    dual: multipliers as integers, for the row types of the instance that it is applied to (`bounds.round_dual`; any are
+    valid). incumbent: loss U of a table, in units of `Levels.unit`. kept: a table whose candidates and pairs stay as
+    well, whatever they cost; what is left has a solution then. limit: until which pairs are looked at one by one.
+    proof: what the point proves, where that is known.
 
     Keeps every solution with a loss below U, so every optimal one if U is not optimal, and adds none. Solutions that
     cost U or more may be lost, the incumbent among them: where row types are left without a candidate, or what is left
-    has no solution, nothing is better than the incumbent. Valid for the objective "loss", with all side constraints.
+    has no solution, nothing is better than the incumbent. Valid for the objective "loss", with all side constraints,
+    for requirements that are merge-closed or not.
 
-    Proof. Losses are integer numbers of units, so a solution better than U costs at most U - 1. Let it open g. Its loss
-    is at least Σ n_i λ_i - Σ_S μ_S ⌊N_S/κ_S⌋ + Σ_{h≠g} min(0, φ_h) + φ_g = L + max(0, φ_g), since g contributes its
-    open subproblem's value, surcharge included (`bounds.lagrangian_bound`). If it gives a row of type i to g, that
-    subproblem has x_ig ≥ 1 besides, and its value is at least φ_g + max(0, r_ig - ρ_g), where r_ig = w_g - λ_i and ρ_g
-    is the highest reduced cost among the rows that the closed form takes only to reach κ_g, 0 where it takes none: if
-    r_ig < 0 or the closed form takes a row of type i, it costs nothing more; else the best with such a row is the row
-    instead of one at ρ_g (exchange argument), or besides all others where κ_g is reached without. So y_g = 0 if
-    L + max(0, φ_g) > U - 1, and x_ig = 0 if L + max(0, φ_g) + max(0, r_ig - ρ_g) > U - 1. Both hold for relaxations
-    with only the sizes κ_g, hence for all requirements. A candidate whose pairs that are left cover fewer than κ_g rows
-    is in no such solution either.
+    Proof. Losses are integer numbers of units, so a solution better than U costs at most U - 1. Let it open g, with a
+    group whose reduced cost, surcharge and terms of cuts included, is v ≥ φ_g. The other candidates contribute at least
+    min(0, φ_h) each, so its loss is at least L - min(0, φ_g) + v (`bounds.lagrangian_bound`). So y_g = 0 if
+    L + max(0, φ_g) > U - 1, and x_ig = 0 if L - min(0, φ_g) + v > U - 1 for every v of a group with a row of type i.
 
-    With rank-1 cuts, L + max(0, φ) is replaced by L - min(0, φ) + v for the value v of a group, their terms included:
-    a pair stays if its candidate has a group with v ≤ U - 1 - L + min(0, φ) that holds such a row, which a depth-first
-    search finds out.
+    Of sizes alone v ≥ φ_g + max(0, r_ig - ρ_g), where r_ig = w_g - λ_i and ρ_g is the highest reduced cost among the
+    rows that the closed form takes only to reach κ_g, 0 where it takes none: if r_ig < 0 or the closed form takes a row
+    of type i, it costs nothing more; else the best with such a row is the row instead of one at ρ_g (exchange
+    argument), or besides all others where κ_g is reached without. This holds under all requirements, too. With rank-1
+    cuts a depth-first search finds out whether there is a v that is low enough. A candidate whose pairs that are left
+    cover fewer than κ_g rows is in no such solution either.
 
-    kept: a table whose candidates and pairs stay as well, whatever they cost; what is left has a solution then.
+    Under requirements, φ_g looks at the sizes of groups and at how many rows of each joint sensitive value they have,
+    and at nothing else. Let a group have m rows of the joint sensitive value σ of row type i, let r_(1) ≤ r_(2) ≤ ...
+    be the reduced costs of all rows with σ that g covers, and r_i that of type i.
+    (1) Beside the one row of type i the others with σ cost no less than r_(1) + ... + r_(m-1). With the m cheapest rows
+    with σ in their place no number changes that φ_g is about: v ≥ φ_g + r_i - r_(m), and v ≥ φ_g.
+    (2) All that it has of other values costs no less than their rows with a negative reduced cost together, o_σ:
+    v ≥ o_σ + r_(1) + ... + r_(m-1) + r_i.
+    The least over m of the larger of the two is a lower bound of v. Where r_(m) ≤ 0, (1) is at least φ_g + r_i; from
+    there on (2) rises with m, and (1) falls only where m reaches another row type, up to type i itself: the first such
+    m of each type is looked at.
+    (3) With the size as the only requirement, as above.
+    (4) Few pairs that are left are each looked at for themselves. Let φ' be what φ is for a copy of g of which one row
+    of type i costs less by some M ≥ 0. A group of g with such a row is one of the copy whose reduced cost is v - M:
+    v ≥ φ' + M. With M = U - L groups without it hardly matter.
+    With rank-1 cuts φ_g is with their terms, which are not negative: (1) to (4) speak of v without them.
 
     What is left is no longer what recoding the table gives, so its row types have no values (`without_values`).
     """
@@ -66,6 +81,9 @@ class ReducedCosts(Reduction[Dropped]):
     dual: ExactDual
     incumbent: int
     kept: Assignment | None = None
+    limit: Limit = NO_LIMIT
+    proof: Proof | None = None
+    _known: dict[Instance, tuple[Flags, Flags]] = field(default_factory=dict, init=False, repr=False)
     name: ClassVar[str] = "reduced_costs"
 
     def accepts(self, problem: Problem) -> bool:
@@ -73,26 +91,34 @@ class ReducedCosts(Reduction[Dropped]):
         return problem.objective == "loss" and problem.separable
 
     def _apply(self, instance: Instance) -> Dropped:
-        candidates = instance.candidates
-        of_pair = candidates.candidate_of_pair()
         possible, pairs = self.possible(instance)
         if self.kept is not None:
-            used = self.kept.rows_of_pairs(instance) > 0
+            of_pair, used = instance.candidates.candidate_of_pair(), self.kept.rows_of_pairs(instance) > 0
             pairs = pairs | used
-            possible = possible | (np.bincount(of_pair[used], minlength=candidates.count) > 0)
+            possible = possible | (np.bincount(of_pair[used], minlength=instance.candidates.count) > 0)
         return drop_pairs(self.name, instance, possible, pairs)
 
     def possible(self, instance: Instance) -> tuple[Flags, Flags]:
         """What can be part of a solution better than the incumbent: candidates, bool (G,), and pairs, bool (pairs,) in
-        the order of `Candidates.members`, in exact integers."""
-        dual = self.dual
-        found = exact_subproblems(instance, dual)
+        the order of `Candidates.members`, in exact integers. Raises InputError where the numbers could leave the range
+        of int64."""
+        if instance not in self._known:
+            self._known.clear()
+            known = self.proof if self.proof is not None and self.proof.instance is instance else None
+            found = prove(instance, self.dual) if known is None else known
+            self._known[instance] = self._of_sizes(found) if self.dual.charges is None else self._required(found)
+        return self._known[instance]
+
+    def _of_sizes(self, found: Proof) -> tuple[Flags, Flags]:
+        """By the closed form and its marginal costs."""
+        dual, instance = self.dual, found.instance
+        assert found.marginal is not None
         room = (self.incumbent - 1) * dual.denominator - found.total
         room = max(-1, min(room, NEVER - 1))  # a candidate that can never be opened is out in any case
         opened = np.maximum(found.phi, 0)
         candidates = opened <= room
         if dual.rank_one_cuts.count:
-            return self._with_rank_one(instance, found, room)
+            return self._with_rank_one(found, room)
         # compared without a sum, which could leave the range
         left = room - np.where(candidates, opened, 0)
         multipliers, indptr = dual.multipliers[: instance.types.count], instance.candidates.indptr
@@ -109,10 +135,11 @@ class ReducedCosts(Reduction[Dropped]):
             pairs[here] = np.maximum(more, 0) <= np.repeat(left[some], lengths)
         return candidates, pairs
 
-    def _with_rank_one(self, instance: Instance, found: Subproblems, room: int) -> tuple[Flags, Flags]:
-        """As `possible`: a pair can be part of it if its candidate has a group with such a row whose value is no higher
-        than what is left for it. room: U - 1 - L."""
-        dual, candidates = self.dual, instance.candidates
+    def _with_rank_one(self, found: Proof, room: int) -> tuple[Flags, Flags]:
+        """A pair can be part of it if its candidate has a group with such a row whose value is no higher than what is
+        left for it. room: U - 1 - L."""
+        dual, instance, candidates = self.dual, found.instance, found.instance.candidates
+        assert found.candidates is not None
         if candidates.pairs > SEARCHED:
             # φ is a lower bound of every group's value, whatever rows it holds
             possible = np.maximum(found.phi, 0) <= room
@@ -120,133 +147,67 @@ class ReducedCosts(Reduction[Dropped]):
         # its own part of L comes back: L - min(0, φ) + (value of the group) ≤ U - 1
         below = room + np.minimum(found.phi, 0) + 1
         rows = unsorted_rows(instance.types.counts, np.ascontiguousarray(dual.multipliers, dtype=np.int64))
-        cuts = exact_cuts(dual, instance.types.count)
+        cuts = priced_cuts(dual, instance.types.count)
         pairs = possible_pairs(found.candidates, rows, cuts, below, NODES, STEPS)
         return np.logical_or.reduceat(pairs, candidates.indptr[:-1]), pairs
 
-
-LOOKED_AT = 20_000_000  # row types in the covers of pairs that are looked at one by one
-AT_ONCE = 1_000_000  # of these between two looks at the clock
-
-
-@dataclass(frozen=True, eq=False)
-class RequiredReducedCosts(Reduction[Dropped]):
-    """Drop candidates and pairs whose reduced cost is too high for anything better than a table at hand.
-
-    multipliers: int64 (t,), λ as integer multiples of 1/denominator, for the row types of the instance that it is
-    applied to. phi: int64 (G,), for each of its candidates a lower bound, in the same multiples, of the reduced cost of
-    every group that the requirements allow, `NEVER` where there is none (`bounds.lagrangian_bound.exact_phi`); what it
-    is computed from may look at the sizes of groups and at how many rows of each joint sensitive value they have, and
-    at nothing else. incumbent: loss U of a table, in units of `Levels.unit`. charges: the θ that φ was computed with;
-    where they are given, few pairs that are left are each looked at for themselves (4), until the limit is reached.
-    terms, with_cuts: where there are rank-1 cuts with multipliers ν ≥ 0, what these cost on their right sides, and φ
-    with their terms.
-
-    Keeps every solution with a loss below U, so every optimal one if U is not optimal, and adds none; solutions that
-    cost U or more may be lost, the incumbent among them. Valid for the objective "loss", with all side constraints, for
-    requirements that are merge-closed or not.
-
-    Proof. Let L = Σ n_i λ_i + Σ_g min(0, φ_g). A solution better than U costs at most U - 1. Let it open g, with a
-    group of reduced cost v = Σ (w_g - λ_i) x_ig ≥ φ_g. The groups of the other candidates have reduced costs of at
-    least φ_h, those that are closed of 0, so its loss is at least L - min(0, φ_g) + v. So y_g = 0 if
-    L + max(0, φ_g) > U - 1, and x_ig = 0 if L - min(0, φ_g) + v > U - 1 for every v of a group with such a row. For it,
-    let the group have m rows of the joint sensitive value σ of row type i, let r_(1) ≤ r_(2) ≤ ... be the reduced costs
-    of all rows with σ that g covers, and r_i that of type i.
-    (1) Beside the one row of type i the others with σ cost no less than r_(1) + ... + r_(m-1). With the m cheapest rows
-    with σ in their place no number changes that φ_g is about: v ≥ φ_g + r_i - r_(m), and v ≥ φ_g.
-    (2) All that it has of other values costs no less than their rows with a negative reduced cost together, o_σ:
-    v ≥ o_σ + r_(1) + ... + r_(m-1) + r_i.
-    The least over m of the larger of the two is a lower bound of v. Where r_(m) ≤ 0, (1) is at least φ_g + r_i; from
-    there on (2) rises with m, and (1) falls only where m reaches another row type, up to type i itself: the first such
-    m of each type is looked at.
-    (3) With the size as the only requirement, v ≥ ψ_g + max(0, r_i - ρ_g), as in `bounds.reduced_costs`.
-    (4) Let φ' be what φ is for a copy of g of which one row of type i costs less by some M ≥ 0. A group of g with such
-    a row is one of the copy whose reduced cost is v - M: v ≥ φ' + M. With M = U - L groups without it hardly matter.
-    With cuts L = Σ n_i λ_i - terms + Σ_g min(0, φ_g) with φ_g of `with_cuts`, and a group's reduced cost is v and their
-    terms for it, which are not negative: no less than v, of which (1) to (4) speak as before.
-
-    What is left is no longer what recoding the table gives, so its row types have no values (`without_values`).
-    """
-
-    multipliers: Ints
-    phi: Ints
-    denominator: int
-    incumbent: int
-    charges: Ints | None = None
-    limit: Limit = NO_LIMIT
-    terms: int = 0
-    with_cuts: Ints | None = None
-    _known: dict[Instance, tuple[Flags, Flags]] = field(default_factory=dict, init=False, repr=False)
-    name: ClassVar[str] = "required_reduced_costs"
-
-    def accepts(self, problem: Problem) -> bool:
-        """The loss as objective, and whatever is asked of each group alone."""
-        return problem.objective == "loss" and problem.separable
-
-    def _apply(self, instance: Instance) -> Dropped:
-        return drop_pairs(self.name, instance, *self.possible(instance))
-
-    def possible(self, instance: Instance) -> tuple[Flags, Flags]:
-        """What can be part of a solution better than the incumbent: candidates, bool (G,), and pairs, bool (pairs,) in
-        the order of `Candidates.members`, in exact integers.
-
-        Raises InputError where the numbers could leave the range of int64.
-        """
-        if instance not in self._known:
-            self._known.clear()
-            self._known[instance] = self._possible(instance)
-        return self._known[instance]
-
-    def _possible(self, instance: Instance) -> tuple[Flags, Flags]:
-        candidates, counts = instance.candidates, instance.types.counts
-        highest = max(map(abs, self.multipliers.tolist()), default=0)
-        if 4 * (int(candidates.cost.max(initial=0)) * self.denominator + highest) * instance.types.n >= NEVER:
-            raise InputError("the multipliers are too large or too fine for exact numbers; use a smaller denominator")
-        total = sum(n * each for n, each in zip(counts.tolist(), self.multipliers.tolist(), strict=True))
-        phi = self.phi if self.with_cuts is None else self.with_cuts
-        total += sum(phi[phi < 0].tolist()) - self.terms
-        room = (self.incumbent - 1) * self.denominator - total
-        opened = (self.phi < NEVER) & (phi < NEVER)
+    def _required(self, found: Proof) -> tuple[Flags, Flags]:
+        """By (1) to (4)."""
+        dual, instance = found.dual, found.instance
+        candidates, counts, denominator = instance.candidates, instance.types.counts, dual.denominator
+        highest = max(map(abs, dual.multipliers.tolist()), default=0)
+        if 4 * (int(candidates.cost.max(initial=0)) * denominator + highest) * instance.types.n >= NEVER:
+            raise InputError(TOO_FINE)
+        # v without the terms of cuts is at least `plain`, with them at least `phi`
+        plain, phi = found.without_and_with_cuts
+        total = found.total - sum(found.phi[found.phi < 0].tolist()) + sum(phi[phi < 0].tolist())
+        room = (self.incumbent - 1) * denominator - total
+        opened = (plain < NEVER) & (phi < NEVER)
         opened &= np.maximum(phi, 0) <= min(room, NEVER - 1) if room >= 0 else False
         code, _ = instance.sensitive_codes(instance.problem.attributes)
         # every group's v may be as high as this: its own part of L comes back
         most = np.array([room + min(each, 0) for each in phi.tolist()], dtype=object)
         most = np.where(opened, most, -1).clip(-NEVER, NEVER - 1).astype(np.int64)
-        order = np.lexsort((-self.multipliers, code))
+        order = np.lexsort((-dual.multipliers, code))
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
         of_pair = candidates.candidate_of_pair()
         sort = np.lexsort((rank[candidates.members], of_pair))
         sorted_covers = Ragged(candidates.indptr, candidates.members[sort])
-        found = np.zeros(candidates.pairs, np.bool_)
-        costs = candidates.cost * self.denominator
-        _possible_pairs(sorted_covers, costs, opened, np.where(opened, self.phi, 0), most,
-                        (counts, np.ascontiguousarray(self.multipliers), code), found)  # fmt: skip
+        possible = np.zeros(candidates.pairs, np.bool_)
+        costs = candidates.cost * denominator
+        _possible_pairs(sorted_covers, costs, opened, np.where(opened, plain, 0), most,
+                        (counts, np.ascontiguousarray(dual.multipliers), code), possible)  # fmt: skip
         pairs = np.zeros(candidates.pairs, np.bool_)
-        pairs[sort] = found
-        sizes = exact_subproblems(instance, ExactDual(self.multipliers, self.denominator))
-        more = costs[of_pair] - self.multipliers[candidates.members] - sizes.marginal[of_pair]
+        pairs[sort] = possible
+        sizes = prove(instance, ExactDual(dual.multipliers, denominator=denominator))
+        assert sizes.marginal is not None
+        more = costs[of_pair] - dual.multipliers[candidates.members] - sizes.marginal[of_pair]
         pairs &= np.where(opened, sizes.phi, 0)[of_pair] + np.maximum(more, 0) <= most[of_pair]
         looked = np.flatnonzero(pairs)
-        if self.charges is not None and int(candidates.covers.lengths[of_pair[looked]].sum()) <= LOOKED_AT:
+        assert dual.charges is not None
+        charged_or_quick = bool(len(dual.charges)) or not found.priced
+        if charged_or_quick and int(candidates.covers.lengths[of_pair[looked]].sum()) <= LOOKED_AT:
             ends = np.cumsum(candidates.covers.lengths[of_pair[looked]])
             for some in np.split(looked, np.flatnonzero(np.diff(ends // AT_ONCE)) + 1):
                 if self.limit.over:
                     break
-                pairs[some] = self._each(instance, some, room + 1) <= most[of_pair[some]]
+                pairs[some] = _with_each(found, some, room + 1) <= most[of_pair[some]]
             opened = opened & (np.bincount(of_pair[pairs], minlength=candidates.count) > 0)
         return opened, pairs
 
-    def _each(self, instance: Instance, pairs: Ints, less: int) -> Ints:
-        """For each of these pairs a lower bound of the reduced costs of all groups with such a row, as long as that is
-        below what a better table may have. less: M."""
-        assert self.charges is not None
-        copies, origin, forced = with_a_row(instance, pairs)
-        multipliers = self.multipliers[origin] + np.where(forced, less, 0)
-        charges = self.charges.reshape(-1, instance.candidates.count)[:, copies.chosen].ravel()
-        found = exact_phi(copies, multipliers, charges, self.denominator)
-        lifted: Ints = np.where(found < NEVER, found + less, NEVER)
-        return lifted
+
+def _with_each(found: Proof, pairs: Ints, less: int) -> Ints:
+    """For each of these pairs a lower bound of the reduced costs of all groups with such a row, as long as that is
+    below what a better table may have. less: M."""
+    dual, instance = found.dual, found.instance
+    assert dual.charges is not None
+    copies, origin, forced = with_a_row(instance, pairs)
+    multipliers = dual.multipliers[origin] + np.where(forced, less, 0)
+    charges = dual.charges.reshape(-1, instance.candidates.count)[:, copies.chosen].ravel()
+    phi = required_phi(copies, ExactDual(multipliers, charges=charges, denominator=dual.denominator))
+    lifted: Ints = np.where(phi < NEVER, phi + less, NEVER)
+    return lifted
 
 
 def with_a_row(instance: Instance, pairs: Ints) -> tuple[Part, Ints, Flags]:

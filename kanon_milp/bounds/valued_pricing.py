@@ -18,7 +18,7 @@ All values of one call are either float64 or int64, so exact bounds are computed
 
 from __future__ import annotations
 
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,11 +45,22 @@ from kanon_milp.system.kernels import doubled
 
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 
+# of the search for one group, one by one and by branch and bound over rows: at prices that are not known to be better,
+# where few searches need more, and at others; where work is limited, the latter bounds it less well
+Nodes: TypeAlias = tuple[int, int]
+NODES: tuple[Nodes, ...] = (10_000, 0), (50_000, 150_000), (1_500_000, 3_500_000)
+NODES_OF_WORK: tuple[Nodes, ...] = (10_000, 0), (200_000, 0), (5_000_000, 1_000_000)
+ALL_NODES = 200_000_000  # of one call, of each kind: some seconds
 PREPARED = 8  # the dynamic program for a size takes as long as its square divided by that in nodes
 LOWEST_CHARGE = 64  # part of a row's cost at least, for a unit of work
 FIRST_CHARGE = 4  # parts of a row's cost that work is charged with where no charge is known
 FINER = 4  # a charge is searched by doubling and halving, then by this part of itself
 FIRST_PASS = 8  # parts of a row's cost, for the first one
+
+
+def nodes_of(work: Work) -> tuple[Nodes, ...]:
+    """Of each pass over the candidates, the last one for proofs."""
+    return NODES_OF_WORK if len(work.weights) else NODES
 
 
 class Answers(NamedTuple, Generic[Scalar]):

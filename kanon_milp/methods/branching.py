@@ -26,7 +26,7 @@ from kanon_milp.solvers.proof import Backing
 from kanon_milp.system.limit import NO_LIMIT, Limit, Over
 
 if TYPE_CHECKING:
-    from kanon_milp.bounds.columns.branching import BranchAndBound, NodeBounds, Point
+    from kanon_milp.bounds.columns.branching import BranchAndBound, Node, NodeBounds
 
 LEAF = 1_000  # pairs of a node that goes to the solver; such a model takes as long as a node or two
 
@@ -49,8 +49,8 @@ class Branching(ABC):
         """What bounds the nodes of the instance after a step. best: the best table, before it."""
 
     @abstractmethod
-    def _table(self, step: Dropped, point: Point, limit: Limit) -> Assignment | None:
-        """A table near a point of the instance after a step, for the one before it."""
+    def _table(self, step: Dropped, node: Node, limit: Limit) -> Assignment | None:
+        """A table near a node of the instance after a step, for the one before it."""
 
     def _leaf_limit(self, limit: Limit) -> Limit:
         """When the model of a node ends, which is branched on then."""
@@ -90,9 +90,9 @@ class Branching(ABC):
         """Solve nodes; whether there is certainly no table below its cutoff but those that are known."""
         before = tree.nodes
 
-        def look(point: Point, bound: int) -> int | None:
+        def look(seen: Node, bound: int) -> int | None:
             self._higher(bound)
-            self.guide.keep(self._table(step, point, limit))
+            self.guide.keep(self._table(step, seen, limit))
             self._node_began = time.perf_counter()
             return None if self.guide.settled or self.tracker.best is None else self.tracker.best.cost
 

@@ -11,7 +11,7 @@ import numpy as np
 from kanon_milp.bounds import BoundLimit, round_dual
 from kanon_milp.bounds.lagrangian_bound import required_bound
 from kanon_milp.bounds.matching.pairs_and_triples import SmallGroups, Space
-from kanon_milp.bounds.matching.program import MatchingProgram, MatchingProof, nearly_integral, prove
+from kanon_milp.bounds.matching.program import MatchingProgram, nearly_integral, prove
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.formulations.restricted import solve_restricted
 from kanon_milp.heuristics.group_check import GroupCheck
@@ -32,6 +32,7 @@ from kanon_milp.system.limit import Limit
 
 if TYPE_CHECKING:
     from kanon_milp.bounds import DualPoint
+    from kanon_milp.bounds.dual import Proof
     from kanon_milp.methods.guide import Guide
 
 
@@ -75,7 +76,7 @@ class MatchingPhases:
         self.size, self.message = (0, 0), ""
         self.infeasible_by: tuple[Backing, ...] | None = None
         self.unsettled = False
-        self.proof: MatchingProof | None = None
+        self.proof: Proof | None = None
         self.mean = 1.0
         self._check = GroupCheck(session.instance)
         self._random = np.random.default_rng(session.options.seed)
@@ -188,9 +189,9 @@ class MatchingPhases:
         if self.proof is None or proof.value > self.proof.value:
             self.proof = proof
             if len(self.space.value):
-                self.required = proof.multipliers / proof.denominator
+                self.required = proof.dual.floats().multipliers
             else:
-                self.dual = proof.as_dual()
+                self.dual = proof.dual.floats()
         self.tracker.higher(proof.bound, ("own bound",))
         return True
 
@@ -199,7 +200,7 @@ class MatchingPhases:
         best, proof = self.tracker.best, self.proof
         if best is None or proof is None or self.done:
             return False
-        groups, complete = proof.within(best.cost, EASY)
+        groups, complete = self.space.within(proof, best.cost, EASY)
         return complete and self._integer_program(groups)
 
     def _table(self) -> None:
@@ -209,11 +210,11 @@ class MatchingPhases:
             return
         # what the bound lacks of an integer, groups of a table of that loss lack as well
         width = WIDTH * self.mean + float(proof.bound - proof.value)
-        groups, complete = proof.cheaper(math.ceil(width * proof.denominator), FACE)
+        groups, complete = self.space.cheaper(proof.dual, math.ceil(width * proof.dual.denominator), FACE)
         if not complete:
             return
         seed = int(self._random.integers(1 << 30))
-        share = nearly_integral(proof, groups, self.mean, seed, limit)
+        share = nearly_integral(self.space, proof.dual.floats(), groups, self.mean, seed, limit)
         if share is None:
             return
         rounded = Rounded.of(groups, share, self.space.counts)
@@ -248,7 +249,7 @@ class MatchingPhases:
         best, proof = self.tracker.best, self.proof
         if self.done or self.limit.over or best is None or proof is None:
             return
-        groups, complete = proof.within(best.cost, CLOSING)
+        groups, complete = self.space.within(proof, best.cost, CLOSING)
         if complete:
             self._integer_program(groups)
 

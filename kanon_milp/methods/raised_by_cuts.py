@@ -24,14 +24,13 @@ from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers import Progress
-from kanon_milp.system.arrays import Flags, Floats
+from kanon_milp.system.arrays import Flags
 from kanon_milp.system.limit import Limit
 
 if TYPE_CHECKING:
-    from kanon_milp.bounds.columns.cut_rounds import RequiredCuts
-    from kanon_milp.bounds.columns.program import ExactCuts
-    from kanon_milp.bounds.lagrangian_bound import RequiredPoint
-    from kanon_milp.bounds.reduced_costs import RequiredReducedCosts
+    from kanon_milp.bounds.columns.cut_rounds import CutRounds
+    from kanon_milp.bounds.dual import DualPoint, Proof
+    from kanon_milp.bounds.reduced_costs import ReducedCosts
 
 LARGEST = 3_000  # row types of one master problem
 PROOF_MARGIN = 1.5  # times what the last proof has taken are left for the next one
@@ -65,15 +64,15 @@ class RaisedByCuts:
         instance = session.instance
         self.possible = session.iterations is None and instance.types.count <= LARGEST and small_groups(instance)
         if self.possible and session.problem.attributes:
-            from kanon_milp.bounds.columns.program import accepts  # imports the compiler
+            from kanon_milp.bounds.dual import can_be_priced  # imports the compiler
 
-            self.possible = accepts(instance)
+            self.possible = can_be_priced(instance)
         else:
             self.possible = False
-        self.exact: ExactCuts | None = None
-        self.point: RequiredPoint | None = None
-        self.rounds: RequiredCuts | None = None
-        self._fixing: RequiredReducedCosts | None = None
+        self.exact: Proof | None = None
+        self.point: DualPoint | None = None
+        self.rounds: CutRounds | None = None
+        self._fixing: ReducedCosts | None = None
         self._turns, self._seconds = 0, 0.0  # of rounds with cuts, and seconds of all rounds
         self._proof_seconds, self._width = 0.0, NARROW
         self._dive_seconds, self._diving_share = 0.0, DIVING_SHARE
@@ -83,49 +82,49 @@ class RaisedByCuts:
         """Whether there are multipliers with cuts."""
         return self.rounds is not None
 
-    def rise(self, multipliers: Floats, charges: Floats, turn: Limit, limit: Limit) -> None:
-        """A turn of rounds, and its proof. multipliers, charges: to begin with. turn: after which no other round is
+    def rise(self, point: DualPoint, turn: Limit, limit: Limit) -> None:
+        """A turn of rounds, and its proof. point: to begin with, with charges. turn: after which no other round is
         begun."""
         if not self.possible or turn.over:
             return
-        from kanon_milp.bounds.columns.cut_rounds import RequiredCuts  # imports the compiler
+        from kanon_milp.bounds.columns.cut_rounds import CutRounds  # imports the compiler
 
         if self.rounds is None:
-            self.rounds = RequiredCuts(self.session.instance, multipliers, self.tracker.best, charges)
+            self.rounds = CutRounds(self.session.instance, point, self.tracker.best)
         proof = PROOF_MARGIN * self._proof_seconds
         share, whole = (each.part(max(each.left - proof, 0.0)) for each in (turn, limit))
         best = self.tracker.best
         target = None if best is None else math.ceil(best.cost * (1 - self.session.options.gap))
         began, before = time.perf_counter(), self.rounds.value
-        self.possible = self.rounds.go_on(BoundLimit(share.ends, share.interrupt, target), self._show, whole)
+        self.possible = self.rounds.go_on(BoundLimit(share.ends, share.interrupt, target), self._show, whole=whole)
         self._seconds += time.perf_counter() - began
-        self._turns += self.rounds.at.cuts.count > 0
+        self._turns += self.rounds.at.rank_one_cuts.count > 0
         if self._turns > 1:  # the first one has to find its groups
             pace = (self.rounds.value - before) / max(time.perf_counter() - began, 1e-3)
             missing = math.floor(self.rounds.value) + 1 - self.rounds.value
             self.possible = self.possible and missing <= pace * SLOW * self._seconds
         began = time.perf_counter()
         try:
-            exact = self.rounds.exact()
+            exact = self.rounds.proof()
         except InputError:  # exact numbers would need more than 64 bits
             self.possible = False
             return
         if self.exact is None or exact.value > self.exact.value:
-            self.exact, self.point, self._fixing = exact, self.rounds.point(), None
+            self.exact, self.point, self._fixing = exact, self.rounds.averages(), None
             self.tracker.higher(math.ceil(exact.value), ("own bound",))
         self._proof_seconds = time.perf_counter() - began
 
-    def fixing(self, incumbent: int, value: Fraction, limit: Limit) -> RequiredReducedCosts | None:
+    def fixing(self, incumbent: int, value: Fraction, limit: Limit) -> ReducedCosts | None:
         """What better tables than an incumbent leave out, where there is an `exact` point that proves more than
         `value`; None elsewhere, and where exact numbers would need more than 64 bits."""
-        from kanon_milp.bounds.columns.program import exact_fixing  # imports the compiler
+        from kanon_milp.bounds.reduced_costs import ReducedCosts  # imports the compiler
 
         if self.exact is None or self.exact.value <= value:
             return None
         instance = self.session.instance
         try:
             if self._fixing is None:
-                self._fixing = exact_fixing(instance, self.exact, incumbent, limit)
+                self._fixing = ReducedCosts(self.exact.dual, incumbent, limit=limit, proof=self.exact)
             found = replace(self._fixing, incumbent=incumbent)
             found.possible(instance)  # looks at the size of the numbers; what it finds is kept
         except InputError:
@@ -194,6 +193,6 @@ class RaisedByCuts:
         return self.rounds is not None and self.point is not None and self.rounds.converged
 
     def near(self, open_limit: float, pair_limit: float) -> Flags:
-        """As `RequiredCuts.near`. Only where it is `begun`."""
+        """As `CutRounds.near`. Only where it is `begun`."""
         assert self.rounds is not None
         return self.rounds.near(open_limit, pair_limit)

@@ -11,15 +11,16 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kanon_milp.bounds import BoundLimit
-from kanon_milp.bounds.dual import DENOMINATOR, ExactDual, exact_subproblems, round_multipliers
-from kanon_milp.bounds.lagrangian_bound import RequiredPoint, exact_phi, required_bound
-from kanon_milp.bounds.reduced_costs import RequiredReducedCosts
+from kanon_milp.bounds.dual import DENOMINATOR, DualPoint, ExactDual, Proof, prove, round_dual, round_multipliers
+from kanon_milp.bounds.lagrangian_bound import required_bound
+from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.group_check import GroupCheck
@@ -28,13 +29,13 @@ from kanon_milp.heuristics.worker_pool import Pool
 from kanon_milp.methods.core_trials import FEW_PAIR_SECONDS, FEW_WORK_PAIR_SECONDS, CoreTrials
 from kanon_milp.methods.guide import MODEL_PAIRS, Guide, few_options, limits_work, multipliers_of_sizes
 from kanon_milp.methods.raised_by_cuts import RaisedByCuts
-from kanon_milp.methods.required_search import ProvenPoint, RequiredSearch
+from kanon_milp.methods.required_search import RequiredSearch
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.resources import PAIR_SECONDS
 from kanon_milp.solvers.proof import REGISTERED
-from kanon_milp.system.arrays import Flags, Ints
+from kanon_milp.system.arrays import Flags
 from kanon_milp.system.limit import Limit
 
 if TYPE_CHECKING:
@@ -79,10 +80,9 @@ class RequiredGuide(Guide):
     def __init__(self, session: Session, tracker: Tracker, pool: Pool, limit: Limit) -> None:
         super().__init__(session, tracker, pool, limit)
         instance = session.instance
-        nothing = RequiredPoint(np.zeros(instance.types.count), np.zeros(0), 0.0, 0)
-        none, no_phi = np.zeros(instance.types.count, np.int64), np.zeros(instance.candidates.count, np.int64)
-        self._proven = ProvenPoint(nothing, none, None, no_phi, Fraction(-(10**18)))
-        self._fixing: RequiredReducedCosts | None = None
+        self._point = DualPoint(np.zeros(session.instance.types.count))
+        self._proof: Proof | None = None  # of the point
+        self._fixing: ReducedCosts | None = None
         self._proof_seconds, self._late = 0.0, 0.0  # of the last proof, and by how much a turn was late
         self._turns, self._seconds, self._bound_share = 0, 0.0, 0.5
         # whether the bound does not rise any more, and how many searches have found nothing since
@@ -117,9 +117,8 @@ class RequiredGuide(Guide):
             self.dual = multipliers_of_sizes(
                 session, tracker, BoundLimit(share.ends, limit.interrupt, self._target, iterations)
             )
-        exact = ExactDual(round_multipliers(self.dual.multipliers), DENOMINATOR)
-        found = exact_subproblems(instance, exact)
-        self._take(RequiredPoint(self.dual.multipliers, np.zeros(0), 0.0, 0), exact.multipliers, None, found.phi)
+        exact = ExactDual(round_multipliers(self.dual.multipliers), denominator=DENOMINATOR)
+        self._take(DualPoint(self.dual.multipliers), prove(instance, exact))
         if self._sizes is None:
             self._rise()
 
@@ -165,40 +164,42 @@ class RequiredGuide(Guide):
     def _target(self) -> float | None:
         return None if self.tracker.best is None else float(self.tracker.best.cost)
 
-    def _take(self, point: RequiredPoint, multipliers: Ints, charges: Ints | None, phi: Ints) -> None:
+    def _take(self, point: DualPoint, proof: Proof) -> None:
         """Go on with these multipliers if they prove more than those before."""
-        counts = self.session.instance.types.counts
-        total = sum(n * each for n, each in zip(counts.tolist(), multipliers.tolist(), strict=True))
-        total += sum(phi[phi < 0].tolist())
-        if total > self._proven.value * DENOMINATOR:
-            value = Fraction(total, DENOMINATOR)
-            self._proven = ProvenPoint(point, multipliers, charges, phi, value)
+        if self._proof is None or proof.value > self._proof.value:
+            self._point, self._proof = point, proof
             self._fixing, self.required = None, point.multipliers
-            self.tracker.higher(math.ceil(value), ("own bound",))
+            self.tracker.higher(proof.bound, ("own bound",))
+
+    @property
+    def _value(self) -> Fraction:
+        """What is proven by the point."""
+        assert self._proof is not None
+        return self._proof.value
 
     def _rise(self) -> None:
         """A turn of the required bound, and its proof."""
         session, limit = self.session, self.limit
         if self._stalled or self.settled or limit.over or not (self.wait("required") and self.wait("proven")):
             return
-        began, before, counted = time.perf_counter(), self._proven.value, session.iterations is not None
+        began, before, counted = time.perf_counter(), self._value, session.iterations is not None
         # the proof of what is found takes its time as well
         least = PROOF_MARGIN * self._proof_seconds
         seconds = max(min(self._bound_share * self._seconds, limit.left - self._late) - least, 0.0)
         point = required_bound(
             session.instance,
-            self._proven.point.multipliers,
+            self._point.multipliers,
             self._target,
             limit.seconds if counted else seconds,
             COUNTED_ITERATIONS if counted else None,
             self.tracker.show,
             limit.interrupt,
-            point=None if self._proven.point.ascent is None else self._proven.point,
+            point=None if self._point.ascent is None else self._point,
             threads=session.options.threads,
         )
-        tried = point.evaluations - (0 if self._proven.point.ascent is None else self._proven.point.evaluations)
+        tried = point.evaluations - (0 if self._point.ascent is None else self._point.evaluations)
         least_rise, after = (SLOW, SLOW_AFTER) if self._cuts.possible else (STALLED, STALLED_AFTER)
-        if self._cuts.possible and len(point.charges):
+        if self._cuts.possible and point.charges is not None and len(point.charges):
             least_rise = SLOW_CHARGED
         self._stalled = tried >= after and point.value - float(before) < least_rise * abs(point.value)
         proof = time.perf_counter()
@@ -206,14 +207,13 @@ class RequiredGuide(Guide):
         if not counted and limit.left < self._proof_seconds:
             return
         try:
-            multipliers, charges = round_multipliers(point.multipliers), round_multipliers(point.charges)
-            phi = exact_phi(session.instance, multipliers, charges, DENOMINATOR)
+            found = prove(session.instance, round_dual(point))
         except InputError:  # exact numbers would need more than 64 bits
             self._stalled = True
             return
         self._proof_seconds = time.perf_counter() - proof
-        self._take(point, multipliers, charges, phi)
-        self._rises = _averaged(self._rises, float(self._proven.value - before), began)
+        self._take(point, found)
+        self._rises = _averaged(self._rises, float(self._value - before), began)
 
     def raise_bound(self) -> None:
         """The next turn, divided by what the last one has gained."""
@@ -234,7 +234,9 @@ class RequiredGuide(Guide):
             part = self.limit.part(self._bound_share * self._seconds)
             if self._cuts.possible:
                 self._fixing = None
-                self._cuts.rise(self._proven.point.multipliers, self._proven.point.charges, part, self.limit)
+                point = self._point
+                known = point if point.charges is not None else replace(point, charges=np.zeros(0))
+                self._cuts.rise(known, part, self.limit)
             else:
                 self._branch(part)
             rise = float(self.tracker.bound - before)
@@ -283,7 +285,8 @@ class RequiredGuide(Guide):
         if self._fruitless >= (PATIENCE if pairs > CORE_PAIRS else 1):
             return False
         # where work is charged, the relaxation of a model is weak (t = 0.3, 2,804 pairs: not solved in three minutes)
-        hard = self._proven.point.charges.any() or self._branching_share
+        charges = self._point.charges
+        hard = (charges is not None and charges.any()) or self._branching_share
         if best is not None and (self._few or not hard) and self._trials.look(pairs, limit):
             if self._trials.long and self._branching is None and self._cuts.exact is not None:
                 self._cuts.possible = self._trials.due = False  # branch and bound is quicker, mostly
@@ -317,7 +320,8 @@ class RequiredGuide(Guide):
         seconds = (1 - self._bound_share) * self._seconds
         effort = self.effort if session.iterations is not None else self.effort.part(seconds)
         seed = session.options.seed + 1000 * self._turns
-        self._table_search.improve(self._proven, effort, seed, first_turn=self._turns == 0)
+        assert self._proof is not None
+        self._table_search.improve(self._point, self._proof, effort, seed, first_turn=self._turns == 0)
         best = self.tracker.best
         if best is None:
             self._fruitless += self._stalled
@@ -327,12 +331,13 @@ class RequiredGuide(Guide):
         rises = not self._stalled or self._cuts.possible or self._branches
         self._fruitless = self._fruitless + 1 if fallen == 0 and not rises else 0
 
-    def fixing(self, incumbent: int) -> RequiredReducedCosts:
+    def fixing(self, incumbent: int) -> ReducedCosts:
         """With the multipliers that prove most."""
         if self._fixing is None or self._fixing.incumbent != incumbent:
-            at = self._proven
-            found = at.multipliers, at.phi, DENOMINATOR, incumbent, at.charges, self.limit
-            self._fixing = self._cuts.fixing(incumbent, at.value, self.limit) or RequiredReducedCosts(*found)
+            proof = self._proof
+            assert proof is not None
+            found = ReducedCosts(proof.dual, incumbent, limit=self.limit, proof=proof)
+            self._fixing = self._cuts.fixing(incumbent, proof.value, self.limit) or found
         return self._fixing
 
     def _possible(self, incumbent: int) -> Flags:

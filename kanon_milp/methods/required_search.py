@@ -8,12 +8,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TypeVar
 
-from kanon_milp.bounds.dual import DENOMINATOR
-from kanon_milp.bounds.lagrangian_bound import RequiredPoint
+from kanon_milp.bounds.dual import DualPoint, Proof
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.grouping import tighten_groups
@@ -31,8 +30,7 @@ from kanon_milp.methods.raised_by_cuts import RaisedByCuts
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.assignment import Assignment
-from kanon_milp.presolve.instance import Instance
-from kanon_milp.system.arrays import Flags, Ints
+from kanon_milp.system.arrays import Flags
 
 T = TypeVar("T")
 
@@ -50,28 +48,6 @@ NARROW_SHARE = 0.7  # of the time for neighbourhoods, for models of all rows by 
 SEEN_SHARE, SEEN_SLICE = 0.5, 8.0
 # relative gap up to which candidates and pairs of these reduced costs, in cells, are looked at
 WIDTHS = ((0.05, 1.5, 3.0), (0.25, 3.0, 6.0), (math.inf, 12.0, 12.0))
-
-
-@dataclass(frozen=True, eq=False)
-class ProvenPoint:
-    """A point of the required bound and what it proves in integers.
-
-    multipliers: int64 (t,), charges: int64 as in `RequiredPoint`, None where there are none, and phi: int64 (G,), in
-    parts of a unit (1 / `DENOMINATOR`). value: of the bound, in units.
-    """
-
-    point: RequiredPoint
-    multipliers: Ints
-    charges: Ints | None
-    phi: Ints
-    value: Fraction
-
-    def near(self, instance: Instance, open_limit: float, pair_limit: float) -> Flags:
-        """Pairs with a reduced cost up to a limit, of candidates with φ up to another, in units: bool (pairs,)."""
-        candidates, of_pair = instance.candidates, instance.candidates.candidate_of_pair()
-        reduced = candidates.cost[of_pair] * DENOMINATOR - self.multipliers[candidates.members]
-        found: Flags = (self.phi[of_pair] <= open_limit * DENOMINATOR) & (reduced <= pair_limit * DENOMINATOR)
-        return found
 
 
 class RequiredSearch:
@@ -113,20 +89,20 @@ class RequiredSearch:
         if (best is None or table.cost < best.cost) and not len(self._check.refused(table)):
             self.tracker.better(table)
 
-    def improve(self, proven: ProvenPoint, effort: Effort, seed: int, *, first_turn: bool) -> None:
+    def improve(self, point: DualPoint, proof: Proof, effort: Effort, seed: int, *, first_turn: bool) -> None:
         """A table constructed anew, or else the best one, is annealed; then neighbourhoods of the best one."""
         instance, start = self.session.instance, self.tracker.best
-        leading = self._cuts.point or proven.point
+        leading = self._cuts.point or point
         # the first turn is too short for the averages to become a table; later ones have no use for a construction then
         first = rounded(instance, leading) if self._from_averages and not first_turn else None
-        new = self._constructed(proven.value, leading, effort, seed) if start is None or first is None else None
+        new = self._constructed(proof.value, leading, effort, seed) if start is None or first is None else None
         # annealing may make the best table of one that is not, since scarce values are where they are needed
         if new is not None and (start is None or new.cost < self._promise * start.cost):
             start = new
         if start is None or effort.ended(start.cost):
             return
         known, session = self.tracker.best, self.session
-        self._tables.improve(known or start, proven.point, session.adapter, session.options, effort, seed, self._accept)
+        self._tables.improve(known or start, point, session.adapter, session.options, effort, seed, self._accept)
         if self.tracker.best is not None and self.tracker.best is not known:
             start = self.tracker.best
         if self._cuts.converged and not effort.counted:
@@ -149,9 +125,9 @@ class RequiredSearch:
         if start is new:
             self._promise = start.cost / max(annealed.cost, 1)
         if self.tracker.best is not None and not effort.ended(self.tracker.best.cost):
-            _, self._rebuilt = self._gain(lambda: self._rebuild(proven, effort, seed))
+            _, self._rebuilt = self._gain(lambda: self._rebuild(proof, effort, seed))
 
-    def _constructed(self, value: Fraction, leading: RequiredPoint, effort: Effort, seed: int) -> Assignment | None:
+    def _constructed(self, value: Fraction, leading: DualPoint, effort: Effort, seed: int) -> Assignment | None:
         """A table constructed with the multipliers at hand; None where these are hardly better than those of the last
         one, or groups would be refused."""
         last, began = self._constructed_at, time.perf_counter()
@@ -179,7 +155,7 @@ class RequiredSearch:
         fallen = 0 if before is None or after is None else before.cost - after.cost
         return found, fallen / max(time.perf_counter() - began, 1e-3)
 
-    def _rebuild(self, proven: ProvenPoint, effort: Effort, seed: int) -> None:
+    def _rebuild(self, proof: Proof, effort: Effort, seed: int) -> None:
         """Neighbourhoods of the best table: over the pairs that annealings have seen, then near the multipliers."""
         if self._cuts.begun and not effort.counted:
             self._cuts.narrow(effort.part(NARROW_SHARE * effort.left), seed, self.pool, self.keep)
@@ -193,7 +169,7 @@ class RequiredSearch:
         best = self.tracker.best
         assert best is not None
         if not effort.ended(best.cost):
-            self._rebuild_over(self._near(proven, best), effort, seed, self._sizes)
+            self._rebuild_over(self._near(proof, best), effort, seed, self._sizes)
 
     def _rebuild_over(self, allowed: Flags, effort: Effort, seed: int, sizes: Sizes) -> None:
         """Neighbourhoods over these pairs, bool (pairs,)."""
@@ -206,16 +182,16 @@ class RequiredSearch:
         table, _ = rebuild(landscape, best, adapter, options, self.pool, effort, seed, better, sizes)
         self.keep(table)
 
-    def _near(self, proven: ProvenPoint, best: Assignment) -> Flags:
+    def _near(self, proof: Proof, best: Assignment) -> Flags:
         """The pairs near the multipliers, bool (pairs,)."""
         instance = self.session.instance
-        gap = 1 - float(proven.value) / max(best.cost, 1)
+        gap = 1 - float(proof.value) / max(best.cost, 1)
         open_limit, pair_limit = next((a, b) for most, a, b in WIDTHS if gap <= most)
         cell = cell_cost(instance)
         if self._cuts.begun:
             allowed = self._cuts.near(open_limit * cell, pair_limit * cell)
         else:
-            allowed = proven.near(instance, open_limit * cell, pair_limit * cell)
+            allowed = proof.near(open_limit * cell, pair_limit * cell)
         return allowed & self._possible(best.cost + 1)
 
 

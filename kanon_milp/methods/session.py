@@ -293,7 +293,7 @@ class Session:
             trajectory=outcome.trajectory,
             message=outcome.message,
             reductions=self.prepared.reduction_sizes,
-            dual=None if outcome.dual is None else outcome.dual.spread(self.prepared.restore_values),
+            dual=None if outcome.dual is None else outcome.dual.restored(self.prepared.restore_values),
             required=None if outcome.required is None else self.prepared.restore_values(outcome.required),
             files=self.files,
             extension=self.extension,

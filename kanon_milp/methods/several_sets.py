@@ -48,7 +48,7 @@ from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import Limit, Over
 
 if TYPE_CHECKING:
-    from kanon_milp.bounds.linked import LinkedPoint
+    from kanon_milp.bounds import DualPoint
 
 
 FEWEST_PAIRS = 2_000  # smaller models are soon solved
@@ -109,7 +109,7 @@ def solve_from_good_table(session: Session) -> Result:
 
 
 def _core(
-    session: Session, linked: LinkedSets | None, point: LinkedPoint, table: Assignment, bound: Bound
+    session: Session, linked: LinkedSets | None, point: DualPoint, table: Assignment, bound: Bound
 ) -> LinkedCore | None:
     """What is to be solved from this table and bound; None where that is too much, exact numbers would need more than
     64 bits, or the table has rows in classes that are too small."""
@@ -151,7 +151,7 @@ def _linked(session: Session) -> LinkedSets | None:
         return None
 
 
-def _bound(session: Session, linked: LinkedSets) -> tuple[LinkedPoint, int]:
+def _bound(session: Session, linked: LinkedSets) -> tuple[DualPoint, int]:
     """The best multipliers that are found within the limit, and what they prove; 0 where exact numbers would need more
     than 64 bits."""
     from kanon_milp.bounds.linked import linked_bound, proven_units  # compiled code, as below
@@ -169,7 +169,7 @@ def _bound(session: Session, linked: LinkedSets) -> tuple[LinkedPoint, int]:
         return point, 0
 
 
-def _annealed(session: Session, linked: LinkedSets, point: LinkedPoint) -> Assignment | None:
+def _annealed(session: Session, linked: LinkedSets, point: DualPoint) -> Assignment | None:
     """A table by annealing, where nothing but sets of quasi-identifiers is required; None where it has no table to
     start with."""
     from kanon_milp.heuristics.linked_annealing import anneal_sets

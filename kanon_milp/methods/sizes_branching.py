@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kanon_milp.bounds import DualPoint
-from kanon_milp.bounds.columns.branching import SizesNodes, renumbered
+from kanon_milp.bounds.columns.branching import NodeBounds, renumbered
 from kanon_milp.heuristics.construction import construct
 from kanon_milp.heuristics.state import Board
 from kanon_milp.methods.branching import Branching
@@ -20,7 +20,7 @@ from kanon_milp.presolve.reductions.base import Dropped
 from kanon_milp.system.limit import Limit
 
 if TYPE_CHECKING:
-    from kanon_milp.bounds.columns.branching import Point
+    from kanon_milp.bounds.columns.branching import Node
 
 
 class SizesBranching(Branching):
@@ -30,15 +30,15 @@ class SizesBranching(Branching):
         super().__init__(session, guide, tracker)
         self.dual = dual
 
-    def _bounds(self, step: Dropped, best: Assignment) -> SizesNodes:
-        return SizesNodes(step.instance, self.dual, renumbered(Groups.of_assignment(best), step))
+    def _bounds(self, step: Dropped, best: Assignment) -> NodeBounds:
+        return NodeBounds(step.instance, self.dual, renumbered(Groups.of_assignment(best), step))
 
-    def _table(self, step: Dropped, point: Point, limit: Limit) -> Assignment | None:
-        """The candidates that a point opens most, as far as enough rows are left, and the rest where it costs least."""
+    def _table(self, step: Dropped, node: Node, limit: Limit) -> Assignment | None:
+        """The candidates that a node opens most, as far as enough rows are left, and the rest where it costs least."""
         del limit  # it is quick
         instance = step.instance
-        board = Board.of(instance, point.pairs, None, 0)
+        board = Board.of(instance, node.pairs, None, 0)
         phi = np.zeros(instance.candidates.count)
-        construct(board, replace(self.dual, multipliers=point.multipliers, open_share=point.opened, phi=phi))
+        construct(board, replace(node.at, phi=phi))
         found = board.assignment()
         return None if found is None else step.invert(found)

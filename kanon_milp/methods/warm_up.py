@@ -192,32 +192,31 @@ def _required() -> None:
 
 def _proven() -> None:
     """Its proof in integers, and what it fixes."""
+    from kanon_milp.bounds.dual import DualPoint, round_dual
     from kanon_milp.bounds.evaluation import RequiredEvaluator
-    from kanon_milp.bounds.lagrangian_bound import RequiredPoint, proven_required
-    from kanon_milp.bounds.reduced_costs import RequiredReducedCosts
+    from kanon_milp.bounds.reduced_costs import ReducedCosts
 
     for instance in _sensitive():
         start, types = RequiredEvaluator(instance).start(), instance.types.count
-        proven_required(instance, RequiredPoint(start[:types], start[types:], 0.0, 0))
-        nothing = np.zeros(types, np.int64), np.zeros(instance.candidates.count, np.int64)
-        RequiredReducedCosts(*nothing, 1, 1).possible(instance)
+        dual = DualPoint(start[:types], charges=start[types:])
+        ReducedCosts(round_dual(dual), 1).possible(instance)
 
 
 def _valued_cuts() -> None:
     """Rank-1 cuts under requirements about sensitive attributes."""
-    from kanon_milp.bounds.columns.cut_rounds import RequiredCuts
+    from kanon_milp.bounds.columns.cut_rounds import CutRounds
     from kanon_milp.bounds.lagrangian_bound import required_bound
 
     instance = _sensitive()[1]
-    cuts = RequiredCuts(instance, required_bound(instance, iterations=20).multipliers, None)
+    cuts = CutRounds(instance, required_bound(instance, iterations=20), None)
     cuts.go_on(BoundLimit(rounds=2), lambda _: None)
     cuts.near(1.0, 1.0)
-    cuts.proven()
+    cuts.proof()
 
 
 def _valued_search() -> None:
     """Construction and annealing under requirements about sensitive attributes."""
-    from kanon_milp.bounds.lagrangian_bound import RequiredPoint
+    from kanon_milp.bounds.dual import DualPoint
     from kanon_milp.bounds.relaxations import relaxations_of
     from kanon_milp.heuristics.effort import Effort
     from kanon_milp.heuristics.greedy import suppress_all
@@ -230,7 +229,7 @@ def _valued_search() -> None:
     for instance in _sensitive():
         price = np.full(instance.types.count, float(instance.candidates.cost.mean()))
         charged = sum(relaxation.closeness is not None for relaxation in relaxations_of(instance))
-        point = RequiredPoint(price, np.zeros(charged * instance.candidates.count), 0.0, 0)
+        point = DualPoint(price, charges=np.zeros(charged * instance.candidates.count))
         Columns.near(instance, point)
         start = construct(instance, point, NO_LIMIT) or suppress_all(instance)
         if start is not None:

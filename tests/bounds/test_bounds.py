@@ -23,7 +23,7 @@ from strategies import Case, cases, covered, drawn_sets
 
 import kanon_milp as km
 from kanon_milp.bounds import (
-    ExactDual,
+    DualPoint,
     evaluate,
     evaluation,
     exact_value,
@@ -96,16 +96,17 @@ def test_any_multipliers_give_the_value_of_the_closed_form_and_a_bound(
     problem = case.problem()
     for instance in (prepare(problem), reduced(problem)):
         integers = np.array(drawn_multipliers(data, instance.types.count, denominator), dtype=np.int64)
-        plain = ExactDual(integers, denominator)
+        plain = DualPoint(integers, denominator=denominator)
         exact = exact_value(instance, plain)
         multipliers = [Fraction(x, denominator) for x in integers.tolist()]
         assert exact == slow_value(instance, multipliers)
         value, _, _ = evaluate(instance, integers / denominator)
         assert value == pytest.approx(float(exact), rel=1e-9, abs=1e-9)
-        counted = ExactDual(integers, denominator, *drawn_sets(data, instance.types.count, 6 * denominator))
-        sets = [set(each.tolist()) for each in counted.sets.each()]
+        sets, each = drawn_sets(data, instance.types.count, 6 * denominator)
+        counted = replace(plain, sets=sets, packing_multipliers=each)
+        members = [set(each.tolist()) for each in counted.sets.each()]
         charges = [Fraction(x, denominator) for x in counted.packing_multipliers.tolist()]
-        assert exact_value(instance, counted) == slow_value(instance, multipliers, sets, charges)
+        assert exact_value(instance, counted) == slow_value(instance, multipliers, members, charges)
         best = optimum(case.rows, case.k, **case.judged())
         if best is not None:
             assert proven_bound(instance, plain) * instance.levels.unit <= best
@@ -242,12 +243,12 @@ def test_a_row_without_a_candidate_is_refused() -> None:
 def test_numbers_that_do_not_fit_are_refused() -> None:
     instance = small()
     with pytest.raises(InputError, match="too large"):
-        exact_value(instance, ExactDual(np.full(9, 1 << 60, dtype=np.int64)))
+        exact_value(instance, DualPoint(np.full(9, 1 << 60, dtype=np.int64)))
     zeros, sets = np.zeros(9, dtype=np.int64), type_sets([{0, 1}, {2}])
     with pytest.raises(InputError, match="too large"):
-        exact_value(instance, ExactDual(zeros, 1, sets, np.full(2, 1 << 61, dtype=np.int64)))
+        exact_value(instance, DualPoint(zeros, sets=sets, packing_multipliers=np.full(2, 1 << 61, dtype=np.int64)))
     with pytest.raises(InputError, match="none may be negative"):
-        ExactDual(zeros, 1, sets, np.array([1, -1]))
+        DualPoint(zeros, sets=sets, packing_multipliers=np.array([1, -1]))
     for bad in (1e300, float("nan"), float("inf")):
         with pytest.raises(InputError, match="too large"):
             round_multipliers(np.array([bad]))

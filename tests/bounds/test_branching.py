@@ -21,7 +21,7 @@ import kanon_milp as km
 from kanon_milp import solvers
 from kanon_milp.bounds import BoundLimit, DualPoint, lagrangian
 from kanon_milp.bounds.columns import branching
-from kanon_milp.bounds.columns.branching import BranchAndBound, Point, SizesNodes
+from kanon_milp.bounds.columns.branching import BranchAndBound, Node, NodeBounds
 from kanon_milp.bounds.columns.cut_rounds import raise_bound
 from kanon_milp.bounds.columns.master import Master
 from kanon_milp.bounds.columns.program import GroupProgram
@@ -64,7 +64,7 @@ class Asked:
 
     def __init__(self, optimum: int) -> None:
         self.optimum, self.best, self.leaves, self.bounds = optimum, NEVER, 0, list[int]()
-        self.points: list[Point] = []
+        self.points: list[Node] = []
 
     def leaf(self, node: Dropped, below: int) -> tuple[int, int]:
         self.leaves += 1
@@ -74,7 +74,7 @@ class Asked:
         self.best = min(self.best, found)
         return min(found, below), self.best
 
-    def look(self, point: Point, bound: int) -> int | None:
+    def look(self, point: Node, bound: int) -> int | None:
         self.bounds.append(bound)
         self.points.append(point)
         return self.best
@@ -99,7 +99,7 @@ def test_it_closes_below_the_optimum_and_finds_it(case: Case, above: int, rounds
     best = int(expected / instance.levels.unit)
     dual, groups = started(instance, rounds)
     asked = Asked(best)
-    tree = BranchAndBound(SizesNodes(instance, dual, groups), best + above)
+    tree = BranchAndBound(NodeBounds(instance, dual, groups), best + above)
     assert tree.bound <= min(best, best + above)
     assert tree.solve(NO_LIMIT, small, asked.leaf, asked.look)
     assert not tree.open
@@ -118,7 +118,7 @@ def test_branches_agree_with_one_model(rows: int, k: int, seed: int, monkeypatch
     best = present(model_of(instance))
     dual, groups = started(instance, 0)
     asked = Asked(best)
-    tree = BranchAndBound(SizesNodes(instance, dual, groups), best + 1 + seed)
+    tree = BranchAndBound(NodeBounds(instance, dual, groups), best + 1 + seed)
     assert tree.solve(NO_LIMIT, -1, asked.leaf, asked.look)
     assert tree.bound == best == asked.best
     assert tree.nodes > asked.leaves  # some were branched on
@@ -129,7 +129,7 @@ def test_what_is_not_solved_keeps_the_bound_down(monkeypatch: pytest.MonkeyPatch
     instance = reduced(census_problem(60, 5))
     best = present(model_of(instance))
     dual, groups = started(instance, 0)
-    tree = BranchAndBound(SizesNodes(instance, dual, groups), best + 1)
+    tree = BranchAndBound(NodeBounds(instance, dual, groups), best + 1)
     first = tree.bound
     assert first < best
     # a limit that is over changes nothing
@@ -144,7 +144,7 @@ def test_what_is_not_solved_keeps_the_bound_down(monkeypatch: pytest.MonkeyPatch
     assert (tree.nodes, asked.points) == (0, [])
     stop = threading.Event()
 
-    def stopping(point: Point, bound: int) -> int:
+    def stopping(point: Node, bound: int) -> int:
         if tree.nodes >= 1:
             stop.set()
         return NEVER
@@ -172,7 +172,7 @@ def test_what_the_solver_does_not_solve_is_branched_on(monkeypatch: pytest.Monke
             return None
         return asked.leaf(node, below)
 
-    tree = BranchAndBound(SizesNodes(instance, *started(instance, 0)), best + 3)
+    tree = BranchAndBound(NodeBounds(instance, *started(instance, 0)), best + 3)
     assert tree.solve(NO_LIMIT, NEVER, leaf, asked.look)
     assert tree.bound == best == asked.best
     first, second = failed
@@ -185,12 +185,12 @@ def test_points_are_of_the_instance(monkeypatch: pytest.MonkeyPatch) -> None:
     best = present(model_of(instance))
     dual, groups = started(instance, 0)
     asked = Asked(best)
-    BranchAndBound(SizesNodes(instance, dual, groups), best + 2).solve(NO_LIMIT, -1, asked.leaf, asked.look)
+    BranchAndBound(NodeBounds(instance, dual, groups), best + 2).solve(NO_LIMIT, -1, asked.leaf, asked.look)
     for point in asked.points:
-        assert point.opened.shape == (instance.candidates.count,)
-        assert point.multipliers.shape == (instance.types.count,)
+        assert present(point.at.open_share).shape == (instance.candidates.count,)
+        assert point.at.multipliers.shape == (instance.types.count,)
         assert point.pairs.shape == (instance.candidates.pairs,)
-        assert (pairs_at(instance, *_entries(point.columns)) >= 0).all()
+        assert (pairs_at(instance, *_entries(point.groups)) >= 0).all()
         covered = np.bincount(instance.candidates.members[point.pairs], minlength=instance.types.count)
         assert covered.all()
 

@@ -21,10 +21,10 @@ from strategies import Case, cases
 
 from kanon_milp.bounds import BoundLimit, DualPoint, exact_value, round_dual, type_sets
 from kanon_milp.bounds.closed_form import PricedCandidates
-from kanon_milp.bounds.columns.cut_rounds import raise_bound, solve_with_cuts
+from kanon_milp.bounds.columns.cut_rounds import Rounds, raise_bound
 from kanon_milp.bounds.columns.master import Master, MasterSolution
-from kanon_milp.bounds.columns.program import GroupProgram, Prices, Pricing, coefficients
-from kanon_milp.bounds.packing_cuts import NO_SETS, PackingCuts
+from kanon_milp.bounds.columns.program import GroupProgram, Pricing, coefficients
+from kanon_milp.bounds.packing_cuts import PackingCuts
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts, separate
 from kanon_milp.heuristics.greedy import greedy
 from kanon_milp.presolve.assignment import Groups
@@ -213,8 +213,11 @@ class Small:
         return GroupProgram(
             PricedCandidates(*Ragged.of(self.covers, np.int32), *numbers),
             np.array(self.counts, dtype=np.int64),
-            RankOneCuts.of(rank_one or []),
-            Prices(np.array(self.multipliers, dtype=np.float64), np.zeros(len(rank_one or []))),
+            DualPoint(
+                np.array(self.multipliers, dtype=np.float64),
+                rank_one_cuts=RankOneCuts.of(rank_one or []),
+                cut_multipliers=np.zeros(len(rank_one or [])),
+            ),
         )
 
 
@@ -247,7 +250,7 @@ def test_value_and_cheapest_groups(small: Small, data: st.DataObject) -> None:
     charges = data.draw(st.lists(quarters, min_size=len(rank_one), max_size=len(rank_one)))
     program = small.program()
     pricing = Pricing(program, RankOneCuts.of(rank_one))
-    prices = Prices(np.array(multipliers), np.array(charges))
+    prices = DualPoint(np.array(multipliers), cut_multipliers=np.array(charges))
     value, groups = pricing(prices)
     assert value == pytest.approx(small.value(multipliers, rank_one, charges), abs=FINE)
     assert value <= small.optimum() + NEAR
@@ -327,7 +330,7 @@ def test_packing_cuts_are_held(case: Case, data: st.DataObject) -> None:
     )
     dual = DualPoint(multipliers, 0.0, None, np.zeros(0), 0, sets, charges, rows, cuts)
     program = GroupProgram.of(instance, dual)
-    value, _ = Pricing(program, program.cuts)(program.start)
+    value, _ = Pricing(program, rows)(program.start)
     right = PackingCuts.of(instance, sets).limits @ charges
     # in whole numbers, by the closed form where there are no rank-1 cuts
     assert value - right == pytest.approx(float(exact_value(instance, round_dual(dual))), abs=1e-3)
@@ -357,8 +360,7 @@ def test_rounds_of_rank_one_rows_stay_below_the_optimum(case: Case) -> None:
     candidates, counts = instance.candidates, instance.types.counts
     assume(best is not None and len(counts) and set(candidates.members.tolist()) == set(range(len(counts))))
     assert best is not None
-    nothing = np.zeros(0)
-    start = DualPoint(np.zeros(len(counts)), 0.0, None, nothing, 0, NO_SETS, nothing, NO_CUTS, nothing)
+    start = DualPoint(np.zeros(len(counts)))
     master = Master(GroupProgram.of(instance, start), Groups.none())
     found = solved(master)
     for _ in range(3):
@@ -401,9 +403,13 @@ def test_a_linear_program_that_fails_ends_the_rounds(monkeypatch: pytest.MonkeyP
     limit = BoundLimit(rounds=3)
     program = Small([[0, 1, 2]], [1], [2], [0], [1, 1, 1], [0.0] * 3).program()
     before = Master(program, Groups.none()).value
-    assert solve_with_cuts(program, Groups.none(), limit).value > before
+    rounds = Rounds(Master(program, Groups.none()))
+    rounds.go_on(limit)
+    assert rounds.master.value > before
     monkeypatch.setattr(highspy.Highs, "run", lambda _: None)
-    assert solve_with_cuts(program, Groups.none(), limit).value == before
+    rounds = Rounds(Master(program, Groups.none()))
+    rounds.go_on(limit)
+    assert rounds.master.value == before
 
 
 def test_another_model_of_the_thread_has_another_number_of_threads() -> None:

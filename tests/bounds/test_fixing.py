@@ -96,5 +96,5 @@ def test_multipliers_of_merged_row_types_prove_the_same_of_all(case: Case | Sens
     steps = reduce(prepare(case.problem()), CHAIN)
     merged, before = steps[-1].instance, steps[-1].before
     dual = multipliers(data, merged) if covered(merged) else ExactDual(np.zeros(merged.types.count, dtype=np.int64))
-    spread = dual.spread(lambda values: restore_values(steps, values))
+    spread = dual.restored(lambda values: restore_values(steps, values))
     assert exact_value(before, spread) == exact_value(merged, dual)

@@ -21,9 +21,9 @@ from test_bounds import Q8, reduced, strong_lp
 
 import kanon_milp as km
 from kanon_milp.bounds import lagrangian
-from kanon_milp.bounds.dual import NEVER
+from kanon_milp.bounds.dual import NEVER, DualPoint, exact_value, proven_bound, required_phi, round_dual
 from kanon_milp.bounds.evaluation import STEEP, RequiredEvaluator
-from kanon_milp.bounds.lagrangian_bound import RequiredPoint, exact_phi, exact_required, proven_required, required_bound
+from kanon_milp.bounds.lagrangian_bound import required_bound
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.system.arrays import Ints
@@ -88,7 +88,7 @@ def test_groups_are_the_cheapest_that_satisfy_the_requirement(kind: str) -> None
     def cheapest(case: SensitiveCase, data: st.DataObject, denominator: int) -> None:
         instance = prepare(case.problem())
         multipliers, charges = drawn(data, instance, denominator)
-        found = exact_phi(instance, multipliers, charges, denominator).tolist()
+        found = required_phi(instance, DualPoint(multipliers, charges=charges, denominator=denominator)).tolist()
         expected = by_enumeration(case, instance, multipliers, denominator)
         assert all(a <= b for a, b in zip(found, expected, strict=True))
         if all(relaxation.exact and relaxation.closeness is None for relaxation in relaxations_of(instance)):
@@ -99,8 +99,8 @@ def test_groups_are_the_cheapest_that_satisfy_the_requirement(kind: str) -> None
         slack = 1e-3 + 12 * len(charges[:1])
         assert phi[possible] * denominator == pytest.approx(np.array(found)[possible], rel=1e-6, abs=slack)
         assert (possible == (np.array(found) < NEVER)).all()
-        point = RequiredPoint(multipliers / denominator, charges / denominator, value, 0)
-        exact = exact_required(instance, point, denominator)
+        point = DualPoint(multipliers / denominator, value, charges=charges / denominator)
+        exact = exact_value(instance, round_dual(point, denominator))
         assert value * denominator == pytest.approx(float(exact) * denominator, rel=1e-6, abs=slack * len(found))
 
     cheapest()
@@ -128,15 +128,15 @@ def test_no_group_is_cheaper_than_its_bound_and_no_table(
     instance = prepare(case.problem())
     assume(instance.problem.attributes)
     multipliers, charges = drawn(data, instance, denominator)
-    found = exact_phi(instance, multipliers, charges, denominator).tolist()
+    found = required_phi(instance, DualPoint(multipliers, charges=charges, denominator=denominator)).tolist()
     expected = by_enumeration(case, instance, multipliers, denominator)
     assert all(a <= b for a, b in zip(found, expected, strict=True))
     if all(relaxation.exact and relaxation.closeness is None for relaxation in relaxations_of(instance)):
         assert found == expected
     best = optimum(case.case.rows, case.k, **case.judged())
     if best is not None:
-        point = RequiredPoint(multipliers / denominator, charges / denominator, 0.0, 0)
-        assert proven_required(instance, point, denominator) * instance.levels.unit <= best
+        point = DualPoint(multipliers / denominator, 0.0, charges=charges / denominator)
+        assert proven_bound(instance, round_dual(point, denominator)) * instance.levels.unit <= best
 
 
 @pytest.mark.parametrize("kind", AS_STRONG)
@@ -152,7 +152,7 @@ def test_it_reaches_the_linear_relaxation_and_stays_below_the_optimum(kind: str)
         point = required_bound(instance)
         assert point.value >= relaxation - 2e-3 * max(1, relaxation)
         assert point.value * float(instance.levels.unit) <= float(best) + 1e-6
-        assert proven_required(instance, point) * instance.levels.unit <= best
+        assert proven_bound(instance, round_dual(point)) * instance.levels.unit <= best
 
     reaches()
 
@@ -175,7 +175,7 @@ def test_a_census(requirements: list[km.privacy.Requirement], sensitive: str) ->
     if sensitive == "occupation":
         again = required_bound(instance, lagrangian(instance).multipliers, iterations=600)
         assert (point.multipliers == again.multipliers).all()
-    assert float(exact_required(instance, point)) >= present(strong_lp(instance)) * (1 - 2e-3)
+    assert float(exact_value(instance, round_dual(point))) >= present(strong_lp(instance)) * (1 - 2e-3)
 
 
 def test_limits_are_kept_and_bad_problems_refused() -> None:
@@ -187,9 +187,11 @@ def test_limits_are_kept_and_bad_problems_refused() -> None:
     with pytest.raises(km.InputError, match="no requirement is about a sensitive attribute"):
         required_bound(reduced(km.Problem(table, [km.KAnonymity(2)])))
     with pytest.raises(km.InputError, match="use a smaller denominator"):
-        exact_phi(instance, np.full(instance.types.count, 1 << 58), np.zeros(0, np.int64), 1)
+        required_phi(
+            instance, DualPoint(np.full(instance.types.count, 1 << 58), charges=np.zeros(0, np.int64), denominator=1)
+        )
     point = required_bound(instance)
-    assert proven_required(instance, point) * instance.levels.unit <= Fraction(6)
+    assert proven_bound(instance, round_dual(point)) * instance.levels.unit <= Fraction(6)
 
 
 def test_a_direction_that_cancels_is_not_the_end() -> None:
@@ -198,4 +200,4 @@ def test_a_direction_that_cancels_is_not_the_end() -> None:
     instance = reduced(km.Problem(km.Table.from_frame(frame, ["q"], "s"), [km.TCloseness(0)]))
     point = required_bound(instance)
     assert point.value > 1.99
-    assert proven_required(instance, point) == 2
+    assert proven_bound(instance, round_dual(point)) == 2

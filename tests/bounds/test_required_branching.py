@@ -17,11 +17,11 @@ from sensitive_cases import CLOSENESS, SensitiveCase, sensitive_cases
 from test_branching import NEVER, Asked, model_of
 
 import kanon_milp as km
-from kanon_milp.bounds import BoundLimit
+from kanon_milp.bounds import BoundLimit, DualPoint
 from kanon_milp.bounds.columns import branching
-from kanon_milp.bounds.columns.branching import BranchAndBound, RequiredNodes
-from kanon_milp.bounds.columns.cut_rounds import RequiredCuts
-from kanon_milp.bounds.columns.program import accepts
+from kanon_milp.bounds.columns.branching import BranchAndBound, NodeBounds
+from kanon_milp.bounds.columns.cut_rounds import CutRounds
+from kanon_milp.bounds.dual import can_be_priced
 from kanon_milp.bounds.lagrangian_bound import required_bound
 from kanon_milp.methods import branching as method
 from kanon_milp.methods import required_guide
@@ -55,12 +55,12 @@ def problem(rows: int, privacy: list[km.Requirement], seed: int = 0) -> km.Probl
     return km.Problem(km.Table.from_frame(frame, list(columns), "s"), privacy)
 
 
-def started(instance: Instance, rounds: int) -> RequiredNodes:
+def started(instance: Instance, rounds: int) -> NodeBounds:
     point = required_bound(instance, iterations=60)
-    cuts = RequiredCuts(instance, point.multipliers, None, point.charges)
+    cuts = CutRounds(instance, point, None)
     if rounds:
         cuts.go_on(BoundLimit(rounds=rounds), lambda _: None)
-    return RequiredNodes(instance, cuts.at, cuts.groups, cuts.charges)
+    return NodeBounds(instance, cuts.at, cuts.groups)
 
 
 @given(
@@ -73,7 +73,7 @@ def started(instance: Instance, rounds: int) -> RequiredNodes:
 def test_it_closes_below_the_optimum_and_finds_it(case: SensitiveCase, above: int, rounds: int, small: int) -> None:
     """Whatever it begins with, and whether nodes are branched on or solved by models."""
     instance = presolve(case.problem(), Clock(), merge=True).instance
-    assume(instance.problem.attributes and instance.candidates.count and accepts(instance))
+    assume(instance.problem.attributes and instance.candidates.count and can_be_priced(instance))
     expected = judge(case)
     assume(expected is not None)
     best = int(present(expected) / instance.levels.unit)
@@ -113,8 +113,8 @@ def branched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         nodes.append(self.nodes)
         return found
 
-    def one(self: RaisedByCuts, multipliers: Any, charges: Any, turn: Limit, limit: Limit) -> None:
-        rise(self, multipliers, charges, turn.part(1e-3), limit.part(1e-3))
+    def one(self: RaisedByCuts, point: DualPoint, turn: Limit, limit: Limit) -> None:
+        rise(self, point, turn.part(1e-3), limit.part(1e-3))
         self.possible = False
 
     monkeypatch.setattr(method.Branching, "solve", counted)

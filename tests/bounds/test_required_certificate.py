@@ -21,7 +21,7 @@ from test_bounds import Q8
 import kanon_milp as km
 from kanon_milp.bounds import Certificate
 from kanon_milp.bounds.certificate import certify_required, required_instance
-from kanon_milp.bounds.lagrangian_bound import RequiredPoint
+from kanon_milp.bounds.dual import DualPoint
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.verify.certificate import check_certificate
@@ -34,14 +34,14 @@ relaxed = settings(
 KNOWN = ("p", "l frequency", "l distinct", "alpha", "beta")
 
 
-def drawn_point(data: st.DataObject, instance: Instance) -> RequiredPoint:
+def drawn_point(data: st.DataObject, instance: Instance) -> DualPoint:
     """Any multipliers, any charges."""
     each, types = st.integers(-8, 40), instance.types.count
     multipliers = np.array(data.draw(st.lists(each, min_size=types, max_size=types))) / 4
     charged = sum(relaxation.closeness is not None for relaxation in relaxations_of(instance))
     few = data.draw(st.lists(st.integers(0, 60), min_size=1, max_size=4))
     charges = np.array([few[g % len(few)] / 4 for g in range(charged * instance.candidates.count)])
-    return RequiredPoint(multipliers, charges, 0.0, 0)
+    return DualPoint(multipliers, 0.0, charges=charges)
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "several"])

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from unittest import mock
 
@@ -20,16 +21,20 @@ from sensitive_cases import CLOSENESS, SensitiveCase, sensitive_cases
 from test_rank_one import Row, drawn_rows
 
 import kanon_milp as km
-from kanon_milp.bounds.columns import cut_rounds, program
-from kanon_milp.bounds.columns.cut_rounds import RequiredCuts
-from kanon_milp.bounds.columns.program import Prices, RequiredProgram, accepts, exact_cuts
-from kanon_milp.bounds.lagrangian_bound import RequiredPoint, exact_required, required_bound
+from kanon_milp.bounds import valued_pricing
+from kanon_milp.bounds.columns import cut_rounds
+from kanon_milp.bounds.columns.cut_rounds import CutRounds
+from kanon_milp.bounds.columns.program import RequiredProgram
+from kanon_milp.bounds.dual import FINE, DualPoint, Proof, can_be_priced, exact_value, prove, round_dual
+from kanon_milp.bounds.evaluation import RequiredEvaluator
+from kanon_milp.bounds.lagrangian_bound import required_bound
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts
 from kanon_milp.bounds.registry import BoundLimit
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.presolve.preparation import presolve
+from kanon_milp.system.arrays import Floats
 from kanon_milp.system.clock import Clock
 
 relaxed = settings(
@@ -52,10 +57,24 @@ def problem(
     return km.Problem(km.Table.from_frame(frame, list(columns), "s"), privacy)
 
 
+def priced(
+    instance: Instance,
+    multipliers: Floats,
+    cuts: RankOneCuts,
+    cut_multipliers: Floats,
+    denominator: int = FINE,
+    charges: Floats | None = None,
+) -> Proof:
+    """What a point with cuts proves with all groups priced one by one."""
+    charged = np.zeros(0) if charges is None or not RequiredEvaluator(instance).charged else charges
+    point = DualPoint(multipliers, rank_one_cuts=cuts, cut_multipliers=cut_multipliers, charges=charged)
+    return prove(instance, round_dual(point, denominator), priced=True)
+
+
 @contextmanager
 def searching(nodes: tuple[int, int]) -> Iterator[None]:
     """With so many nodes one by one, and of branch and bound over rows, for each group."""
-    with mock.patch.multiple(program, VALUED_NODES=(nodes,), NODES_OF_WORK=(nodes,)):
+    with mock.patch.multiple(valued_pricing, NODES=(nodes,), NODES_OF_WORK=(nodes,)):
         yield
 
 
@@ -99,7 +118,7 @@ def test_the_value_is_that_of_all_groups(
     case: SensitiveCase, data: st.DataObject, denominator: int, nodes: tuple[int, int]
 ) -> None:
     instance = prepare(case.problem())
-    assume(instance.problem.attributes and accepts(instance))
+    assume(instance.problem.attributes and can_be_priced(instance))
     types = instance.types.count
     cuts = data.draw(drawn_rows(types))
     each = st.integers(-2 * denominator, 8 * denominator)
@@ -107,7 +126,7 @@ def test_the_value_is_that_of_all_groups(
     charges = data.draw(st.lists(st.integers(0, 4 * denominator), min_size=len(cuts), max_size=len(cuts)))
     thetas = data.draw(st.none() | st.sampled_from([0.0, 0.3, 1.0, 50.0]))
     with searching(nodes):
-        found = exact_cuts(
+        found = priced(
             instance,
             np.array(multipliers) / denominator,
             RankOneCuts.of(cuts),
@@ -150,7 +169,7 @@ def test_branch_and_bound_over_rows_finds_what_going_through_all_groups_does(kin
     found = []
     for nodes in (*WHOLE, (500, 2_000), *((0, some) for some in ROOT_AND_SOME)):
         with searching(nodes):
-            found.append(exact_cuts(instance, multipliers, RankOneCuts.of(rows), charges, denominator))
+            found.append(priced(instance, multipliers, RankOneCuts.of(rows), charges, denominator))
     one_by_one, branched, *given_up = found
     assert (one_by_one.phi < 0).sum() > 3  # there is something to find
     assert branched.phi.tolist() == one_by_one.phi.tolist()
@@ -162,29 +181,29 @@ def test_branch_and_bound_over_rows_finds_what_going_through_all_groups_does(kin
 @settings(relaxed, max_examples=examples(80, 14))
 def test_rounds_of_cuts_stay_below_the_optimum(case: SensitiveCase) -> None:
     instance = presolve(case.problem(), Clock(), merge=True).instance
-    assume(instance.problem.attributes and instance.candidates.count and accepts(instance))
+    assume(instance.problem.attributes and instance.candidates.count and can_be_priced(instance))
     best = judge(case)
     assume(best is not None)
     point = required_bound(instance, iterations=60)
-    cuts = RequiredCuts(instance, point.multipliers, None, point.charges)
+    cuts = CutRounds(instance, point, None)
     cuts.go_on(BoundLimit(rounds=3), lambda _: None)
     assert best is not None
-    assert cuts.proven() * instance.levels.unit <= best
-    assert cuts.proven() >= math.floor(exact_required(instance, point))
+    assert cuts.proof().bound * instance.levels.unit <= best
+    assert cuts.proof().bound >= math.floor(exact_value(instance, round_dual(point)))
 
 
 def test_cuts_raise_the_bound() -> None:
     asked = problem(60, km.TCloseness("0.3"))
     instance = presolve(asked, Clock(), merge=True).instance
     point = required_bound(instance, iterations=400)
-    cuts = RequiredCuts(instance, point.multipliers, None)
+    cuts = CutRounds(instance, replace(point, charges=np.zeros(0)), None)
     before = cuts.value
     cuts.go_on(BoundLimit(rounds=4), lambda _: None)
     assert cuts.value > max(before, point.value) + 0.5
     result = km.solve(asked, method="milp")
     assert result.is_optimal
     assert result.exact_objective is not None
-    assert cuts.proven() * instance.levels.unit <= result.exact_objective
+    assert cuts.proof().bound * instance.levels.unit <= result.exact_objective
 
 
 @pytest.mark.parametrize("seconds", [0.0, 1e6])
@@ -192,15 +211,15 @@ def test_rounds_have_more_cuts_unless_they_are_cut_short(seconds: float, monkeyp
     monkeypatch.setattr(cut_rounds, "SHORTEST", seconds)
     instance = presolve(problem(60, km.TCloseness("0.3")), Clock(), merge=True).instance
     point = required_bound(instance, iterations=400)
-    cuts = RequiredCuts(instance, point.multipliers, None)
+    cuts = CutRounds(instance, replace(point, charges=np.zeros(0)), None)
     before, first = cuts.value, cut_rounds.FIRST
     cuts.go_on(BoundLimit(rounds=2), lambda _: None)
     assert cuts.value >= before
-    assert (cuts.at.prices.cut_multipliers > 0).all()
-    assert cuts.at.cuts.count == len(cuts.at.prices.cut_multipliers)
+    assert (cuts.at.cut_multipliers > 0).all()
+    assert cuts.at.rank_one_cuts.count == len(cuts.at.cut_multipliers)
     if seconds:
         assert cuts._rounds._most == 4 * first
-        assert cuts.at.cuts.count
+        assert cuts.at.rank_one_cuts.count
     else:
         assert cuts._rounds._most == max(first // 4, cut_rounds.FEWEST_CAREFULLY)
 
@@ -208,17 +227,17 @@ def test_rounds_have_more_cuts_unless_they_are_cut_short(seconds: float, monkeyp
 def test_without_cuts_it_is_the_required_bound() -> None:
     instance = prepare(problem(60, km.LDiversity("1.5")))
     point = required_bound(instance, iterations=100)
-    point = RequiredPoint(point.multipliers, np.zeros(0), point.value, 0)
-    exact = exact_cuts(instance, point.multipliers, NO_CUTS, np.zeros(0), 4096).value
-    assert exact == exact_required(instance, point, 4096)
+    point = DualPoint(point.multipliers, charges=np.zeros(0))
+    exact = priced(instance, point.multipliers, NO_CUTS, np.zeros(0), 4096).value
+    assert exact == exact_value(instance, round_dual(point, 4096))
 
 
 def test_a_tree_with_inner_nodes_is_refused() -> None:
     tree = km.Hierarchy.from_rows([["0", "0-1", "*"], ["1", "0-1", "*"], ["2", "2-3", "*"], ["3", "2-3", "*"]])
     instance = prepare(problem(40, km.TCloseness("0.3", km.distances.HierarchicalDistance(tree)), values=4))
-    assert not accepts(instance)
+    assert not can_be_priced(instance)
     with pytest.raises(InputError, match="limits of the values"):
-        RequiredCuts(instance, np.zeros(instance.types.count), None)
+        CutRounds(instance, DualPoint(np.zeros(instance.types.count), charges=np.zeros(0)), None)
 
 
 @pytest.mark.parametrize("kind", REQUIREMENTS)
@@ -229,11 +248,11 @@ def test_prices_that_are_no_better_are_looked_at_less_closely(kind: str) -> None
     types = instance.types.count
     cuts = RankOneCuts.of([(sorted(random.choice(types, 3, replace=False).tolist()), [1, 1, 1], 2) for _ in range(30)])
     multipliers, below = random.uniform(3, 8, size=types), -1e-7
-    prices = Prices(multipliers, random.uniform(0, 1, size=cuts.count))
-    pricing = RequiredProgram.from_point(instance, multipliers, np.zeros(0)).pricing(cuts)
+    prices = DualPoint(multipliers, cut_multipliers=random.uniform(0, 1, size=cuts.count))
+    pricing = RequiredProgram.of(instance, DualPoint(multipliers, charges=np.zeros(0))).pricing(cuts)
     value, groups = pricing(prices, below)
     assert groups.count
-    with mock.patch.multiple(program, VALUED_NODES=((5, 0), (10**9, 0)), NODES_OF_WORK=((5, 0), (10**9, 0))):
+    with mock.patch.multiple(valued_pricing, NODES=((5, 0), (10**9, 0)), NODES_OF_WORK=((5, 0), (10**9, 0))):
         for known in (value + 1, value - 1):
             less, some = pricing(prices, below, known)
             assert less <= value + 1e-9
@@ -249,16 +268,17 @@ def test_weights_may_be_far_above_the_denominator(nodes: tuple[int, int]) -> Non
     cuts, price = RankOneCuts.of([([0, 1], [10**9, 1], 3)]), np.array([1 / denominator])
     multipliers = np.full(types, 1000.0)
     with searching(nodes):
-        found = exact_cuts(instance, multipliers, cuts, price, denominator)
-    without = exact_cuts(instance, multipliers, NO_CUTS, np.zeros(0), denominator)
+        found = priced(instance, multipliers, cuts, price, denominator)
+    without = priced(instance, multipliers, NO_CUTS, np.zeros(0), denominator)
     # groups can do without the first row, or it is worth what it costs
     assert (found.phi >= without.phi).all()
     assert found.phi.min() < 0
-    assert found.terms == (10**9 + 1) // 3
+    worth = int(instance.types.counts.sum()) * 1000 * denominator
+    assert worth - found.total + int(found.phi.sum()) == (10**9 + 1) // 3
 
 
 def test_no_price_may_be_negative() -> None:
     instance = prepare(problem(40, km.LDiversity("1.5")))
     cut = RankOneCuts.of([([0, 1, 2], [1, 1, 1], 2)])
     with pytest.raises(InputError, match="negative"):
-        exact_cuts(instance, np.ones(instance.types.count), cut, np.array([-1.0]))
+        DualPoint(np.ones(instance.types.count, np.int64), rank_one_cuts=cut, cut_multipliers=np.array([-1]))

@@ -10,6 +10,7 @@ import pytest
 from effort import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from present import present
 from reduction_cases import CHAIN, best, relaxed
 from sensitive_cases import SensitiveCase, sensitive_cases
 from test_rank_one import drawn_rows
@@ -18,12 +19,11 @@ from test_required_cuts import LIMITED, WORKED
 
 import kanon_milp as km
 from kanon_milp.bounds import reduced_costs
-from kanon_milp.bounds.columns.cut_rounds import RequiredCuts
-from kanon_milp.bounds.columns.program import accepts, exact_cuts, exact_fixing
-from kanon_milp.bounds.dual import NEVER, round_multipliers
-from kanon_milp.bounds.lagrangian_bound import exact_phi, required_bound
+from kanon_milp.bounds.columns.cut_rounds import CutRounds
+from kanon_milp.bounds.dual import NEVER, DualPoint, can_be_priced, prove, round_dual
+from kanon_milp.bounds.lagrangian_bound import required_bound
 from kanon_milp.bounds.rank_one_cuts import RankOneCuts
-from kanon_milp.bounds.reduced_costs import RequiredReducedCosts
+from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.bounds.registry import BoundLimit
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.assignment import expand
@@ -35,11 +35,8 @@ from kanon_milp.system.limit import NO_LIMIT, Limit
 
 def good_multipliers(instance: Instance, denominator: int) -> tuple[Ints, Ints]:
     """Those of the bound: with drawn ones next to nothing is ever fixed."""
-    point = required_bound(instance, iterations=60)
-    return (
-        round_multipliers(point.multipliers, denominator),
-        round_multipliers(np.maximum(point.charges, 0), denominator),
-    )
+    exact = round_dual(required_bound(instance, iterations=60), denominator)
+    return exact.multipliers, present(exact.charges)
 
 
 def reduced(start: Instance, data: st.DataObject) -> tuple[list[Step], int]:
@@ -63,10 +60,8 @@ def test_fixing_keeps_all_that_is_better_than_the_incumbent(case: SensitiveCase,
     denominator = data.draw(st.sampled_from([1, 64]))
     good = data.draw(st.booleans())
     of = good_multipliers(instance, denominator) if good else drawn(data, instance, denominator)
-    phi = exact_phi(instance, of[0], of[1], denominator)
-    each = of[1] if data.draw(st.booleans()) else None
     limit = data.draw(st.sampled_from([NO_LIMIT, Limit(0.0)]))
-    fixing = RequiredReducedCosts(of[0], phi, denominator, units + above, each, limit)
+    fixing = ReducedCosts(DualPoint(of[0], charges=of[1], denominator=denominator), units + above, limit=limit)
     with patch.object(reduced_costs, "AT_ONCE", data.draw(st.sampled_from([1, 5, 10**6]))):
         check(start, steps, fixing, above, data)
 
@@ -75,27 +70,27 @@ def test_fixing_keeps_all_that_is_better_than_the_incumbent(case: SensitiveCase,
 @settings(relaxed, max_examples=examples(120, 24))
 def test_so_does_fixing_with_cuts(case: SensitiveCase, data: st.DataObject) -> None:
     start = prepare(case.problem())
-    assume(start.problem.attributes and accepts(start))
+    assume(start.problem.attributes and can_be_priced(start))
     steps, units = reduced(start, data)
     instance = steps[-1].instance
     above, denominator = data.draw(st.sampled_from([1, 2, 0, -1])), data.draw(st.sampled_from([1, 64]))
     if data.draw(st.booleans()):
         point = required_bound(instance, iterations=60)
-        cuts = RequiredCuts(instance, point.multipliers, None, point.charges)
+        cuts = CutRounds(instance, point, None)
         cuts.go_on(BoundLimit(rounds=data.draw(st.integers(0, 2))), lambda _: None)
-        exact = cuts.exact()
+        exact = cuts.proof()
     else:
         multipliers, charges = drawn(data, instance, denominator)
         rows = data.draw(drawn_rows(instance.types.count))
         prices = data.draw(st.lists(st.integers(0, 4 * denominator), min_size=len(rows), max_size=len(rows)))
-        thetas = charges / denominator if len(charges) else None
-        exact = exact_cuts(instance, multipliers / denominator, RankOneCuts.of(rows), np.array(prices) / denominator,
-                           denominator, thetas)  # fmt: skip
+        dual = DualPoint(multipliers / denominator, rank_one_cuts=RankOneCuts.of(rows),
+                         cut_multipliers=np.array(prices) / denominator, charges=charges / denominator)  # fmt: skip
+        exact = prove(instance, round_dual(dual, denominator), priced=True)
     assert exact.value <= units
-    check(start, steps, exact_fixing(instance, exact, units + above, NO_LIMIT), above, data)
+    check(start, steps, ReducedCosts(exact.dual, units + above, proof=exact), above, data)
 
 
-def check(start: Instance, steps: list[Step], fixing: RequiredReducedCosts, above: int, data: st.DataObject) -> None:
+def check(start: Instance, steps: list[Step], fixing: ReducedCosts, above: int, data: st.DataObject) -> None:
     """Fixing at an incumbent so many units above the optimum, against all tables."""
     problem, instance = start.problem, steps[-1].instance
     found = best(instance)
@@ -127,13 +122,13 @@ def test_a_value_that_is_capped_and_a_row_that_costs_more_are_fixed() -> None:
     keeps = int(instance.candidates.cost.argmin())
     # every row is placed at no loss: what suppresses is fixed, whatever it holds
     multipliers = np.zeros(instance.types.count, np.int64)
-    phi = exact_phi(instance, multipliers, np.zeros(0, np.int64), 1)
-    opened, pairs = RequiredReducedCosts(multipliers, phi, 1, 1).possible(instance)
+    dual = DualPoint(multipliers, charges=np.zeros(0, np.int64))
+    opened, pairs = ReducedCosts(dual, 1).possible(instance)
     assert opened[keeps]
     assert not opened[instance.candidates.cost > 0].any()
     assert (pairs == opened[instance.candidates.candidate_of_pair()]).all()
     # with room for one cell a row may be suppressed alone, since its groups may have one row
-    opened, pairs = RequiredReducedCosts(multipliers, phi, 1, 2).possible(instance)
+    opened, pairs = ReducedCosts(dual, 2).possible(instance)
     assert opened.all()
     assert pairs.all()
 
@@ -143,4 +138,4 @@ def test_numbers_that_do_not_fit_are_refused() -> None:
     instance = prepare(km.Problem(km.Table.from_frame(frame, ["q"], "s"), [km.LDiversity(2)]))
     huge = np.full(instance.types.count, NEVER // 2)
     with pytest.raises(InputError, match="denominator"):
-        RequiredReducedCosts(huge, np.zeros(instance.candidates.count, np.int64), 1, 1).possible(instance)
+        ReducedCosts(DualPoint(huge, charges=np.zeros(0, np.int64)), 1).possible(instance)

@@ -14,16 +14,19 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from kernels import runnable
 from oracle import optimum
+from present import present
 from sensitive_cases import KINDS, SensitiveCase, sensitive_cases
 from strategies import covered
 from test_bounds import Q8, reduced
 
 import kanon_milp as km
 from kanon_milp.bounds import evaluation, lagrangian, tree_subproblem, valued_groups
-from kanon_milp.bounds.evaluation import STEEP, Cells, RequiredEvaluator
-from kanon_milp.bounds.lagrangian_bound import RequiredPoint, proven_required, required_bound
+from kanon_milp.bounds.dual import DualPoint, proven_bound, round_dual
+from kanon_milp.bounds.evaluation import STEEP, RequiredEvaluator
+from kanon_milp.bounds.lagrangian_bound import required_bound
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.bounds.tree_subproblem import ValuedRows, make_workspace
+from kanon_milp.bounds.valued_groups import Cells
 from kanon_milp.presolve.instance import Instance, prepare
 
 compose, compose_star = runnable(tree_subproblem.compose), runnable(tree_subproblem.compose_star)
@@ -63,8 +66,8 @@ def test_screened_and_unscreened_values_are_the_same(kind: str, monkeypatch: pyt
             assert np.minimum(found.phi, 0.0) == pytest.approx(np.minimum(whole.phi, 0.0), abs=1e-6)
             assert found.value == pytest.approx(whole.value, abs=1e-6)
             charges = STEEP * point[at.types :]
-            rounded = RequiredPoint(point[: at.types], charges, found.value, 1)
-            assert best is None or proven_required(instance, rounded) * instance.levels.unit <= best
+            rounded = DualPoint(point[: at.types], found.value, charges=charges)
+            assert best is None or proven_bound(instance, round_dual(rounded)) * instance.levels.unit <= best
 
     same()
 
@@ -163,14 +166,13 @@ def test_slices_go_on_where_the_last_one_ended() -> None:
     # from another process only multipliers and charges come
     copy = pickle.loads(pickle.dumps(first))
     assert copy.ascent is None
-    assert copy.phi is None
     assert required_bound(instance, iterations=1, point=copy).value == pytest.approx(first.value)
 
 
 def test_charges_are_gone_on_from() -> None:
     instance = census_instance(CENSUS["work"], 150)
     first = required_bound(instance, iterations=120)
-    assert (first.charges > 0).any()
+    assert (present(first.charges) > 0).any()
     copy = pickle.loads(pickle.dumps(first))
     # which of many sizes of a group are tried depends on the last point
     assert required_bound(instance, iterations=1, point=copy).value == pytest.approx(first.value, rel=1e-3)
@@ -180,10 +182,11 @@ def test_charges_are_gone_on_from() -> None:
 def test_guides_for_a_construction_come_with_the_point() -> None:
     instance = census_instance(CENSUS["shares"])
     point = required_bound(instance, iterations=60)
-    assert point.phi is not None
     assert point.open_share is not None
     assert ((point.open_share >= 0) & (point.open_share <= 1)).all()
-    value = float(point.phi[point.phi < 0].sum() + instance.types.counts @ point.multipliers)
+    assert point.charges is not None
+    phi = point.ascent.at(np.concatenate([point.multipliers, point.charges / STEEP]), everything=True).phi
+    value = float(phi[phi < 0].sum() + instance.types.counts @ point.multipliers)
     assert value == pytest.approx(point.value)
 
 

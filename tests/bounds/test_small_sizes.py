@@ -19,11 +19,12 @@ from test_required_bound import by_enumeration, drawn
 
 import kanon_milp as km
 from kanon_milp.bounds import lagrangian_bound, small_groups
-from kanon_milp.bounds.dual import NEVER
-from kanon_milp.bounds.evaluation import Cells, RequiredEvaluator
-from kanon_milp.bounds.lagrangian_bound import exact_phi, proven_required, required_bound
+from kanon_milp.bounds.dual import NEVER, DualPoint, proven_bound, required_phi, round_dual
+from kanon_milp.bounds.evaluation import RequiredEvaluator
+from kanon_milp.bounds.lagrangian_bound import required_bound
 from kanon_milp.bounds.relaxations import Relaxation, relaxations_of
 from kanon_milp.bounds.tree_subproblem import ValuedRows
+from kanon_milp.bounds.valued_groups import Cells
 from kanon_milp.presolve.instance import Instance, prepare
 
 relaxed = settings(
@@ -51,7 +52,7 @@ def test_small_groups_are_the_cheapest_that_are_allowed(kind: str) -> None:
         small = small_groups.small_sizes(relaxation, np.ones(1, np.int64))
         assert small is not None
         multipliers, charges = drawn(data, instance, denominator)
-        found = exact_phi(instance, multipliers, charges, denominator)
+        found = required_phi(instance, DualPoint(multipliers, charges=charges, denominator=denominator))
         expected = np.array(by_enumeration(case, instance, multipliers, denominator))
         assert (found <= expected).all()
         few = instance.candidates.support <= small.most
@@ -68,10 +69,10 @@ def test_a_search_that_gives_up_proves_less(tried: int) -> None:
         instance = prepare(case.problem())
         charged(instance)
         multipliers, charges = drawn(data, instance, 16)
-        all_ = exact_phi(instance, multipliers, charges, 16)
+        all_ = required_phi(instance, DualPoint(multipliers, charges=charges, denominator=16))
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(lagrangian_bound, "EXACT_TRIED", tried)
-            found = exact_phi(instance, multipliers, charges, 16)
+            found = required_phi(instance, DualPoint(multipliers, charges=charges, denominator=16))
         assert (found <= all_).all()
         assert ((found < NEVER) >= (all_ < NEVER)).all()
 
@@ -135,7 +136,7 @@ def test_a_far_row_takes_a_whole_row_beside_it() -> None:
     result = km.solve(km.Problem(table, [km.TCloseness("0.3", "ordered")]), method="milp")
     assert result.exact_objective is not None
     assert charged_alone < 2.5 < 2.99 < point.value
-    assert proven_required(instance, point) <= result.exact_objective / Fraction(instance.levels.unit)
+    assert proven_bound(instance, round_dual(point)) <= result.exact_objective / Fraction(instance.levels.unit)
 
 
 def test_candidates_of_few_rows_have_their_values_where_all_are_asked_for() -> None:

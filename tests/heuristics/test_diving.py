@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from sensitive_cases import CLOSENESS, SensitiveCase, sensitive_cases
 
 import kanon_milp as km
-from kanon_milp.bounds.columns.cut_rounds import RequiredCuts
-from kanon_milp.bounds.columns.program import accepts
+from kanon_milp.bounds.columns.cut_rounds import CutRounds
+from kanon_milp.bounds.dual import can_be_priced
 from kanon_milp.bounds.lagrangian_bound import required_bound
 from kanon_milp.bounds.registry import BoundLimit
 from kanon_milp.heuristics.effort import Effort
@@ -36,9 +36,9 @@ def dived(instance: Instance, limit: Limit, seed: int = 0, rounds: int = 1) -> A
     start = suppress_all(instance)
     assert start is not None
     point = required_bound(instance, iterations=60)
-    cuts = RequiredCuts(instance, point.multipliers, None, point.charges)
+    cuts = CutRounds(instance, point, None)
     cuts.go_on(BoundLimit(rounds=rounds), lambda _: None)
-    return dive(instance, cuts.point(), cuts.groups, start, limit, seed)
+    return dive(instance, cuts.averages(), cuts.groups, start, limit, seed)
 
 
 @given(
@@ -49,7 +49,7 @@ def dived(instance: Instance, limit: Limit, seed: int = 0, rounds: int = 1) -> A
 @settings(deadline=None, max_examples=examples(60, 20), suppress_health_check=list(HealthCheck))
 def test_every_row_is_placed_and_no_table_beats_the_optimum(case: SensitiveCase, seed: int, limit: Limit) -> None:
     instance = presolve(case.problem(), Clock(), merge=True).instance
-    assume(instance.problem.attributes and instance.candidates.count and accepts(instance))
+    assume(instance.problem.attributes and instance.candidates.count and can_be_priced(instance))
     assume(suppress_all(instance) is not None)
     best = judge(case)
     table = dived(instance, limit, seed)

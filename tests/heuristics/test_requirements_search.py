@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from oracle import optimum
 from sensitive_cases import KINDS, SensitiveCase, sensitive_cases
 
-from kanon_milp.bounds.lagrangian_bound import RequiredPoint, required_bound
+from kanon_milp.bounds.dual import DualPoint
+from kanon_milp.bounds.lagrangian_bound import required_bound
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.greedy import candidate_of_all
@@ -54,9 +55,9 @@ def is_valid(case: SensitiveCase, instance: Instance, assignment: Assignment) ->
     )
 
 
-def point_of(instance: Instance) -> RequiredPoint:
+def point_of(instance: Instance) -> DualPoint:
     if not relaxations_of(instance):
-        return RequiredPoint(np.zeros(instance.types.count), np.zeros(0), 0.0, 0)
+        return DualPoint(np.zeros(instance.types.count), 0.0, charges=np.zeros(0))
     return required_bound(instance, iterations=10)
 
 

@@ -17,7 +17,8 @@ from strategies import by_hypothesis
 
 import kanon_milp as km
 from kanon_milp import solvers
-from kanon_milp.bounds.linked import LinkedEvaluator, LinkedExtras, LinkedPoint, linked_bound, proven_units
+from kanon_milp.bounds.dual import DualPoint
+from kanon_milp.bounds.linked import LinkedEvaluator, LinkedExtras, linked_bound, proven_units
 from kanon_milp.bounds.registry import BoundLimit
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.greedy import suppress_all
@@ -36,7 +37,7 @@ def reduced(problem: km.Problem) -> Instance:
     return presolve(problem, Clock()).instance
 
 
-def proven(linked: LinkedSets, iterations: int = 60) -> tuple[LinkedPoint, int]:
+def proven(linked: LinkedSets, iterations: int = 60) -> tuple[DualPoint, int]:
     point = linked_bound(linked, BoundLimit(iterations=iterations))
     return point, proven_units(linked, point)
 

@@ -22,7 +22,7 @@ from strategies import Case
 
 import kanon_milp as km
 from kanon_milp.bounds import relaxations
-from kanon_milp.bounds.lagrangian_bound import exact_phi
+from kanon_milp.bounds.dual import DualPoint, required_phi
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.presolve.instance import prepare
@@ -55,7 +55,7 @@ def test_the_exact_cheapest_groups_for_very_many_units(monkeypatch: pytest.Monke
         charges, found = np.zeros(0, np.int64), []
         for many in (10**6, 0):
             monkeypatch.setattr(relaxations, "MANY", many)
-            found.append(exact_phi(instance, multipliers, charges, 1000))
+            found.append(required_phi(instance, DualPoint(multipliers, charges=charges, denominator=1000)))
         assert found[0].tolist() == found[1].tolist()
         compared += 1
     assert compared

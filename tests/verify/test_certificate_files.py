@@ -20,7 +20,7 @@ from present import present
 import kanon_milp as km
 from kanon_milp.bounds import Certificate, certified_instance, certify, lagrangian
 from kanon_milp.bounds.certificate import certify_required, required_instance
-from kanon_milp.bounds.lagrangian_bound import RequiredPoint
+from kanon_milp.bounds.dual import DualPoint
 from kanon_milp.errors import InputError
 from kanon_milp.methods.verification import check_certificate_files
 from kanon_milp.verify.cells import ColumnRule
@@ -215,7 +215,7 @@ def test_every_part_is_read_as_strictly_as_the_top(by_value: bool, tmp_path: Pat
     if by_value:
         instance = present(required_instance(asked))
         types = instance.types.count
-        charged = RequiredPoint(np.full(types, 0.5), np.full(instance.candidates.count, 0.25), 0.0, 0)
+        charged = DualPoint(np.full(types, 0.5), 0.0, charges=np.full(instance.candidates.count, 0.25))
         data = certify_required(asked, instance, charged).as_dict()
         data["charges"] = [{"sensitive": "s", "levels": [0, 1], "row": 0, "charge": 1}]
         data["bound"] = "0"
@@ -259,7 +259,7 @@ def test_a_charge_is_of_a_group_that_there_is(charge: dict[str, Any], said: str)
     mask = km.PatternMask([["keep", "*"], ["*", "*"]])
     asked = km.Problem(km.Table.from_frame(frame, ["a", "b"], "s"), [km.TCloseness("1/3")], mask)
     instance = present(required_instance(asked))
-    zero = RequiredPoint(np.zeros(instance.types.count), np.zeros(instance.candidates.count), 0.0, 0)
+    zero = DualPoint(np.zeros(instance.types.count), 0.0, charges=np.zeros(instance.candidates.count))
     data = certify_required(asked, instance, zero).as_dict()
     first = {"sensitive": "s", "levels": [0, 1], "row": 0, "charge": 1}
     data["charges"] = [first]

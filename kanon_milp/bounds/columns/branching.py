@@ -22,7 +22,6 @@ import heapq
 import itertools
 import math
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -33,9 +32,9 @@ import numpy as np
 from kanon_milp.bounds.closed_form import PricedCandidates
 from kanon_milp.bounds.columns.cut_rounds import MARGIN
 from kanon_milp.bounds.columns.master import Basis, Master
-from kanon_milp.bounds.columns.program import GroupProgram, NodePoint, Prices, RequiredProgram, exact_cuts, exact_fixing
+from kanon_milp.bounds.columns.program import GroupProgram, RequiredProgram
 from kanon_milp.bounds.columns.strong_branching import Pairs, best_pair
-from kanon_milp.bounds.dual import DualPoint, exact_value, round_dual
+from kanon_milp.bounds.dual import FINE, DualPoint, Proof, prove, round_dual
 from kanon_milp.bounds.packing_cuts import PackingCuts
 from kanon_milp.bounds.rank_one_cuts import separate
 from kanon_milp.bounds.reduced_costs import ReducedCosts
@@ -45,119 +44,7 @@ from kanon_milp.presolve.reductions.base import Dropped, drop_pairs, with_pairs
 from kanon_milp.system.arrays import Flags, Floats
 from kanon_milp.system.limit import NO_LIMIT, Limit
 
-
-@dataclass(frozen=True, eq=False)
-class Proof:
-    """value: no table of a node loses less, in units. possible: says, for a cutoff, which of the pairs of its instance
-    can be in a table that loses less, bool (pairs,)."""
-
-    value: Fraction
-    possible: Callable[[int, Limit], Flags]
-
-
-class NodeBounds(ABC):
-    """For the nodes of one instance.
-
-    start: where the first node begins. groups: its first columns. constant: what the linear program has more than the
-    bound, in units. added: rank-1 cuts in a round. careful: whether a round that takes long is cut short, since groups
-    may be hard to find under some cuts, and branches do without these.
-    """
-
-    constant = 0.0
-    added = 150
-    careful = False
-
-    def __init__(self, instance: Instance, start: NodePoint, groups: Groups) -> None:
-        """groups: others than the instance has do not matter."""
-        self.instance, self.start, self.groups = instance, start, groups
-
-    @abstractmethod
-    def program(self, pairs: Flags, at: NodePoint) -> GroupProgram:
-        """Over all groups of a node. pairs: bool (pairs,), those it has."""
-
-    @abstractmethod
-    def prove(self, node: Dropped, at: NodePoint) -> Proof:
-        """What a point proves. Raises InputError where the numbers could leave the range of int64."""
-
-
-def renumbered(groups: Groups, step: Dropped) -> Groups:
-    """Groups of the instance before as ones after it; those of candidates that are gone are left out."""
-    number = np.full(step.before.candidates.count, -1, dtype=np.int64)
-    number[step.origin] = np.arange(len(step.origin))
-    candidate = number[groups.candidate]
-    some = groups.subset(candidate >= 0)
-    return Groups(candidate[candidate >= 0], some.types, some.copies)
-
-
-class SizesNodes(NodeBounds):
-    """From multipliers with cuts, for this instance; its packing cuts keep theirs in all nodes."""
-
-    def __init__(self, instance: Instance, dual: DualPoint, groups: Groups) -> None:
-        super().__init__(
-            instance, NodePoint(Prices(dual.multipliers, dual.cut_multipliers), dual.rank_one_cuts), groups
-        )
-        self._dual = dual
-        packing = PackingCuts.of(instance, dual.sets)
-        surcharge = packing.surcharge(dual.packing_multipliers, instance.candidates.count)
-        self._surcharge = surcharge.astype(np.float64)
-        # what the packing cuts cost on the right side; the linear programs know nothing of it
-        self.constant = float(packing.limits @ dual.packing_multipliers) if dual.sets.lists else 0.0
-
-    def program(self, pairs: Flags, at: NodePoint) -> GroupProgram:
-        """As `NodeBounds.program`."""
-        candidates = with_pairs(self.instance, pairs).candidates
-        priced = PricedCandidates(
-            candidates.indptr, candidates.members, candidates.cost.astype(np.float64),
-            self.instance.least.astype(np.float64), self._surcharge,
-        )  # fmt: skip
-        return GroupProgram(priced, self.instance.types.counts, at.cuts, at.prices)
-
-    def prove(self, node: Dropped, at: NodePoint) -> Proof:
-        """As `NodeBounds.prove`."""
-        multipliers, cut_multipliers = at.prices.multipliers, at.prices.cut_multipliers
-        exact = round_dual(
-            replace(self._dual, multipliers=multipliers, rank_one_cuts=at.cuts, cut_multipliers=cut_multipliers)
-        )
-
-        def possible(cutoff: int, limit: Limit) -> Flags:
-            del limit  # it is quick
-            return ReducedCosts(exact, cutoff).possible(node.instance)[1]
-
-        return Proof(exact_value(node.instance, exact), possible)
-
-
-class RequiredNodes(NodeBounds):
-    """From a point with cuts, for this instance.
-
-    charges: θ to begin with, float64 (G,), none where no work is charged. All nodes have the same ones, which pricing
-    makes better: any are valid.
-    """
-
-    added = 40  # more of them make groups hard to find
-    careful = True
-
-    def __init__(self, instance: Instance, start: NodePoint, groups: Groups, charges: Floats) -> None:
-        super().__init__(instance, start, groups)
-        self.charges = charges
-
-    def program(self, pairs: Flags, at: NodePoint) -> RequiredProgram:
-        """As `NodeBounds.program`."""
-        fewer, charges = with_pairs(self.instance, pairs), self.charges
-        program = RequiredProgram.from_point(fewer, at.prices.multipliers, charges)
-        return replace(program, cuts=at.cuts, start=at.prices, thetas=charges if len(charges) else program.thetas)
-
-    def prove(self, node: Dropped, at: NodePoint) -> Proof:
-        """As `NodeBounds.prove`."""
-        charges = self.charges[node.origin] if len(self.charges) else None
-        prices = at.prices
-        exact = exact_cuts(node.instance, prices.multipliers, at.cuts, prices.cut_multipliers, charges=charges)
-
-        def possible(cutoff: int, limit: Limit) -> Flags:
-            return exact_fixing(node.instance, exact, cutoff, limit).possible(node.instance)[1]
-
-        return Proof(exact.value, possible)
-
-
+ADDED, ADDED_CAREFULLY = 150, 40  # rank-1 cuts in a round, and under requirements
 NEAR = 0.05  # units between the two bounds of a node's master problem that are good enough
 ROUNDS = 2  # of rank-1 cuts in a node
 RISE = 0.05  # units that a round must raise the bound by for another one
@@ -170,19 +57,68 @@ SMALLER = 0.7  # of the pairs of a node that the solver has not solved, at most,
 Leaf: TypeAlias = Callable[[Dropped, int], tuple[int, int] | None]
 """Solves a node, below a cutoff: a bound on the tables in it, the cutoff where none of them is below that, and the loss
 of the best table by now; None where it proves nothing."""
-Look: TypeAlias = Callable[["Point", int], int | None]
-"""Sees the point of a node that was solved, and the bound by now; the loss of the best table by now, None to stop."""
+Look: TypeAlias = Callable[["Node", int], int | None]
+"""Sees a node that was solved, with the shares in which its linear program opens candidates and the columns that a
+table below the cutoff may use, and the bound by now; the loss of the best table by now, None to stop."""
 
 
-@dataclass(frozen=True, eq=False)
-class Point:
-    """Of a node's master problem: how often it opens each candidate, float64 (G,); multipliers of the row types,
-    float64 (t,); the pairs of the node, bool (pairs,); those of its columns that a table below the cutoff may use."""
+class NodeBounds:
+    """What bounds the nodes of an instance: the linear program over the groups that each has, and a proof in integers.
 
-    opened: Floats
-    multipliers: Floats
-    pairs: Flags
-    columns: Groups
+    start: where the first node begins; its packing cuts keep their multipliers in all nodes, and its charges are those
+    of all nodes, which pricing makes better: any are valid. groups: the first columns; others than the instance has do
+    not matter. constant: what the linear program has more than the bound, in units. added: rank-1 cuts in a round:
+    under requirements more of them make groups hard to find. careful: whether a round that takes long is cut short,
+    since groups may be hard to find under some cuts, and branches do without these.
+    """
+
+    def __init__(self, instance: Instance, start: DualPoint, groups: Groups) -> None:
+        self.instance, self.start, self.groups = instance, start, groups
+        self.careful = start.charges is not None
+        self.added = ADDED_CAREFULLY if self.careful else ADDED
+        packing = PackingCuts.of(instance, start.sets)
+        surcharge = packing.surcharge(start.packing_multipliers, instance.candidates.count)
+        self._surcharge = surcharge.astype(np.float64)
+        # what the packing cuts cost on the right side; the linear programs know nothing of it
+        self.constant = float(packing.limits @ start.packing_multipliers) if start.sets.lists else 0.0
+
+    def program(self, pairs: Flags, at: DualPoint) -> GroupProgram:
+        """Over all groups of a node. pairs: bool (pairs,), those it has."""
+        fewer = with_pairs(self.instance, pairs)
+        charges = self.start.charges
+        if charges is not None:
+            program = RequiredProgram.of(fewer, replace(at, charges=charges))
+            return replace(program, thetas=charges) if len(charges) else program
+        candidates = fewer.candidates
+        priced = PricedCandidates(
+            candidates.indptr, candidates.members, candidates.cost.astype(np.float64),
+            self.instance.least.astype(np.float64), self._surcharge,
+        )  # fmt: skip
+        return GroupProgram(priced, self.instance.types.counts, at)
+
+    def prove(self, node: Dropped, at: DualPoint) -> Proof:
+        """What a point proves. Raises InputError where the numbers could leave the range of int64."""
+        start, charges = self.start, self.start.charges
+        if charges is not None and len(charges):
+            charges = charges[node.origin]
+        point = DualPoint(
+            at.multipliers,
+            sets=start.sets,
+            packing_multipliers=start.packing_multipliers,
+            rank_one_cuts=at.rank_one_cuts,
+            cut_multipliers=at.cut_multipliers,
+            charges=charges,
+        )
+        return prove(node.instance, round_dual(point, FINE if self.careful else None), priced=self.careful)
+
+
+def renumbered(groups: Groups, step: Dropped) -> Groups:
+    """Groups of the instance before as ones after it; those of candidates that are gone are left out."""
+    number = np.full(step.before.candidates.count, -1, dtype=np.int64)
+    number[step.origin] = np.arange(len(step.origin))
+    candidate = number[groups.candidate]
+    some = groups.subset(candidate >= 0)
+    return Groups(candidate[candidate >= 0], some.types, some.copies)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +130,7 @@ class Node:
 
     bound: Fraction
     pairs: Flags
-    at: NodePoint
+    at: DualPoint
     groups: Groups
     basis: Basis | None
     scores: dict[int, float] = field(repr=False)
@@ -295,8 +231,8 @@ class BranchAndBound:
             self._unsolved.append(math.ceil(solved.bound))
         return None if solved is None else []
 
-    def _seen(self, master: Master, node: Node) -> Point:
-        """The point of a node that was solved."""
+    def _seen(self, master: Master, node: Node) -> Node:
+        """The node as `Look` sees it."""
         solution, artificial = master.highs.getSolution(), 2 * self.pairs.types
         share = np.array(solution.col_value)[artificial:]
         of = master.groups.candidate[: len(share)]
@@ -304,7 +240,7 @@ class BranchAndBound:
         most = self.cutoff - 1 + self._bounds.constant - master.upper
         cheap = np.zeros(master.groups.count, dtype=bool)
         cheap[: len(share)] = np.array(solution.col_dual)[artificial:] <= most + MARGIN
-        return Point(opened, node.at.prices.multipliers, node.pairs, master.groups.subset(cheap))
+        return replace(node, at=replace(node.at, open_share=opened), groups=master.groups.subset(cheap))
 
     def _leaf(self, node: Node, limit: Limit, leaf: Leaf) -> Node | None:
         """The node with what the solver says of it; None where the limit came first."""
@@ -365,12 +301,12 @@ class BranchAndBound:
         master.enough = self.cutoff - 1 + self._bounds.constant + MARGIN
         return master
 
-    def _point(self, master: Master) -> NodePoint:
+    def _point(self, master: Master) -> DualPoint:
         """The best multipliers; cuts without one go."""
         master.drop_idle_cuts()
-        return NodePoint(master.best, master.cuts)
+        return master.best
 
-    def _proven(self, node: Node, at: NodePoint, limit: Limit, master: Master | None = None) -> Node | None:
+    def _proven(self, node: Node, at: DualPoint, limit: Limit, master: Master | None = None) -> Node | None:
         """The node with these multipliers, fixed by them; None where it has no table below the cutoff.
 
         master: what found them; its groups and basis are the next ones.
@@ -384,13 +320,17 @@ class BranchAndBound:
         if value > self.cutoff - 1:
             return None
         left = np.zeros_like(inside)
-        left[np.flatnonzero(inside)[proof.possible(self.cutoff, limit)]] = True
+        left[np.flatnonzero(inside)[self._possible(step, proof, limit)]] = True
         if not self._covered(left):
             return None
         groups, basis = (node.groups, node.basis) if master is None else (master.groups, master.basis)
         within = self.pairs.within(groups, left)
         kept = None if basis is None else basis.without(2 * self.pairs.types, within)
         return replace(node, bound=value, pairs=left, at=at, groups=groups.subset(within), basis=kept)
+
+    def _possible(self, step: Dropped, proof: Proof, limit: Limit) -> Flags:
+        """The pairs that a table below the cutoff can have, by reduced costs."""
+        return ReducedCosts(proof.dual, self.cutoff, limit=limit, proof=proof).possible(step.instance)[1]
 
     def _step(self, pairs: Flags) -> Dropped:
         """The instance with these pairs, without candidates that cover too few rows."""

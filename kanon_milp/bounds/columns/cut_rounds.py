@@ -11,18 +11,8 @@ from typing import TypeAlias
 import numpy as np
 
 from kanon_milp.bounds.columns.master import Master, MasterSolution
-from kanon_milp.bounds.columns.program import (
-    ExactCuts,
-    GroupProgram,
-    NodePoint,
-    Prices,
-    RequiredPricing,
-    RequiredProgram,
-    accepts,
-    exact_cuts,
-)
-from kanon_milp.bounds.dual import DualPoint, exact_value, round_dual
-from kanon_milp.bounds.lagrangian_bound import RequiredPoint
+from kanon_milp.bounds.columns.program import RequiredPricing, RequiredProgram, group_program
+from kanon_milp.bounds.dual import FINE, DualPoint, Proof, can_be_priced, exact_value, prove, round_dual
 from kanon_milp.bounds.packing_cuts import PackingCuts
 from kanon_milp.bounds.rank_one_cuts import RankOneCuts, separate
 from kanon_milp.bounds.registry import BoundLimit
@@ -30,7 +20,7 @@ from kanon_milp.errors import InputError
 from kanon_milp.presolve.assignment import Assignment, Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.call import OnProgress, Progress
-from kanon_milp.system.arrays import Flags, Floats
+from kanon_milp.system.arrays import Flags
 from kanon_milp.system.limit import Limit
 
 # On the first 500 rows of Adult, k = 5, these raised the bound from 1,329.9 to 1,335.6 in a minute.
@@ -58,21 +48,6 @@ def _silent(_: float) -> None:
     return None
 
 
-def solve_with_cuts(
-    program: GroupProgram,
-    groups: Groups,
-    limit: BoundLimit,
-    constant: float = 0.0,
-    on_value: Callable[[float], None] = _silent,
-    enough: Enough | None = None,
-) -> Master:
-    """Rounds of column generation and rank-1 cuts. groups: the first columns. constant: what is added to the value of
-    the linear program for the bound."""
-    rounds = Rounds(Master(program, groups))
-    rounds.go_on(limit, constant, on_value, enough)
-    return rounds.master
-
-
 class Rounds:
     """Such rounds, which go on where they have stopped.
 
@@ -94,8 +69,8 @@ class Rounds:
         enough: Enough | None = None,
         whole: Limit | None = None,
     ) -> None:
-        """Until the limit, or as long as they raise the bound. Arguments as of `solve_with_cuts`. whole: until when a
-        round goes on that has begun; None: until the limit."""
+        """Until the limit, or as long as they raise the bound. constant: what is added to the value of the linear
+        program for the bound. whole: until when a round goes on that has begun; None: until the limit."""
         master, program = self.master, self.master.program
         seconds = [time.process_time()]  # of the processor: what else the machine does would make it look slow
         solved = master.solve(limit)
@@ -147,96 +122,67 @@ def _next_unit(values: list[float], seconds: list[float]) -> float:
     return math.inf if missing > rise * FOREVER else missing / rise
 
 
-def raise_bound(
-    instance: Instance,
-    dual: DualPoint,
-    table: Assignment | None,
-    limit: BoundLimit,
-    on_progress: OnProgress | None = None,
-    enough: Callable[[DualPoint, float], bool] | None = None,
-) -> DualPoint:
-    """Rounds of column generation and rank-1 cuts from the multipliers of `dual`.
+class CutRounds:
+    """Rounds of column generation and rank-1 cuts over an instance, from a point; goes on where it has stopped.
 
-    table: any table, if there is one; its groups are the first columns. Packing cuts keep their multipliers. enough: is
-    asked after a round, with the point and the seconds that the bound is likely to take for the next unit; True ends
-    it. What comes back proves no less than `dual` does. Deterministic for a number of rounds, without `enough`.
-    """
-    began = time.perf_counter()
-
-    def show(value: float) -> None:
-        if on_progress is not None:
-            on_progress(Progress(time.perf_counter() - began, None, value))
-
-    # what the held packing cuts cost on the right side; the linear program knows nothing of it
-    right = float(PackingCuts.of(instance, dual.sets).limits @ dual.packing_multipliers) if dual.sets.lists else 0.0
-    groups = Groups.none() if table is None else Groups.of_assignment(table)
-
-    def point(master: Master) -> DualPoint:
-        return replace(
-            dual,
-            multipliers=master.best.multipliers,
-            value=master.value - right,
-            rank_one_cuts=master.cuts,
-            cut_multipliers=master.best.cut_multipliers,
-            evaluations=dual.evaluations + master.iterations,
-        )
-
-    asked: Enough | None = None if enough is None else lambda master, seconds: enough(point(master), seconds)
-    better = point(solve_with_cuts(GroupProgram.of(instance, dual), groups, limit, -right, show, asked))
-    return better if exact_value(instance, round_dual(better)) > exact_value(instance, round_dual(dual)) else dual
-
-
-class RequiredCuts:
-    """Rounds of column generation and rank-1 cuts, from multipliers of the required bound; goes on where it stopped.
-
-    Raises InputError for an instance that is not accepted. charges: those of the same point. table: its groups are the
-    first columns.
+    Under requirements, where the point has charges, it goes carefully. Packing cuts keep their multipliers. table: its
+    groups are the first columns. Raises InputError for requirements under which groups cannot be priced.
     """
 
-    def __init__(
-        self, instance: Instance, multipliers: Floats, table: Assignment | None, charges: Floats | None = None
-    ) -> None:
-        if not accepts(instance):
+    def __init__(self, instance: Instance, dual: DualPoint, table: Assignment | None) -> None:
+        self.required = dual.charges is not None
+        if self.required and not can_be_priced(instance):
             raise InputError("rank-1 cuts need limits of the values of one sensitive attribute, or of its work, alone")
-        self.instance = instance
+        self.instance, self._dual = instance, dual
         groups = Groups.none() if table is None else Groups.of_assignment(table)
-        charges = np.zeros(0) if charges is None else charges
-        self._program = RequiredProgram.from_point(instance, multipliers, charges)
+        self._program = group_program(instance, dual)
         self._master = Master(self._program, groups)
-        self._rounds = Rounds(self._master, careful=True)
+        self._rounds = Rounds(self._master, careful=self.required)
+        # what the held packing cuts cost on the right side; the linear program knows nothing of it
+        limits = PackingCuts.of(instance, dual.sets).limits
+        self._constant = -float(limits @ dual.packing_multipliers) if dual.sets.lists else 0.0
 
     @property
     def value(self) -> float:
-        """L at the best point so far, in floating point (`proven` is what proves)."""
-        return self._master.value
+        """L at the best point so far, in floating point (`proof` is what proves)."""
+        return self._master.value + self._constant
 
-    def go_on(self, limit: BoundLimit, on_value: Callable[[float], None], whole: Limit | None = None) -> bool:
-        """More rounds; whether the limit ended them, so that there may be more to gain. whole: as of `Rounds`."""
-        self._rounds.go_on(limit, 0.0, on_value, whole=whole)
+    def go_on(
+        self,
+        limit: BoundLimit,
+        on_value: Callable[[float], None],
+        enough: Callable[[DualPoint, float], bool] | None = None,
+        whole: Limit | None = None,
+    ) -> bool:
+        """More rounds; whether the limit ended them, so that there may be more to gain. enough: is asked after a round,
+        with the point and the seconds that the bound is likely to take for the next unit; True ends it. whole: as of
+        `Rounds`."""
+        asked: Enough | None = None if enough is None else lambda _, seconds: enough(self.point, seconds)
+        self._rounds.go_on(limit, self._constant, on_value, asked, whole)
         return limit.over
 
-    def near(self, open_limit: float, pair_limit: float) -> Flags:
-        """Pairs at the best point whose candidate has φ below `open_limit` and whose reduced cost w - λ is no more than
-        `pair_limit`, in units; bool (pairs,)."""
-        candidates, best = self.instance.candidates, self._master.best
-        of_pair = candidates.candidate_of_pair()
-        pricing = RequiredPricing(self._program, self._master.cuts)
-        pricing(best, open_limit)
-        reduced = candidates.cost[of_pair] - best.multipliers[candidates.members]
-        found: Flags = (pricing.phi[of_pair] < open_limit) & (reduced <= pair_limit)
-        return found
+    @property
+    def point(self) -> DualPoint:
+        """The best point, with all of its cuts."""
+        best, program = self._master.best, self._program
+        return replace(
+            self._dual,
+            multipliers=best.multipliers,
+            value=self.value,
+            rank_one_cuts=self._master.cuts,
+            cut_multipliers=best.cut_multipliers,
+            charges=program.charges if isinstance(program, RequiredProgram) else None,
+            evaluations=self._dual.evaluations + self._master.iterations,
+        )
 
     @property
-    def at(self) -> NodePoint:
+    def at(self) -> DualPoint:
         """The best point, with the cuts that have a multiplier there: with all of them groups are hard to find."""
-        best, cuts = self._master.best, self._master.cuts
-        used = best.cut_multipliers > 0
-        return NodePoint(Prices(best.multipliers, best.cut_multipliers[used]), cuts.subset(used))
-
-    @property
-    def charges(self) -> Floats:
-        """θ, float64 (G,), none where no work is charged."""
-        return self._program.thetas if self._program.at.charged else np.zeros(0)
+        point = self.point
+        used = point.cut_multipliers > 0
+        return replace(
+            point, rank_one_cuts=point.rank_one_cuts.subset(used), cut_multipliers=point.cut_multipliers[used]
+        )
 
     @property
     def groups(self) -> Groups:
@@ -248,18 +194,23 @@ class RequiredCuts:
         """Whether the last linear program is near its value over all groups."""
         return self._master.upper - self._master.value <= CONVERGED * abs(self._master.value)
 
-    def exact(self) -> ExactCuts:
+    def near(self, open_limit: float, pair_limit: float) -> Flags:
+        """Pairs at the best point whose candidate has φ below `open_limit` and whose reduced cost w - λ is no more than
+        `pair_limit`, in units; bool (pairs,). Under requirements."""
+        assert isinstance(self._program, RequiredProgram)
+        candidates, best = self.instance.candidates, self._master.best
+        of_pair = candidates.candidate_of_pair()
+        pricing = RequiredPricing(self._program, self._master.cuts)
+        pricing(best, open_limit)
+        reduced = candidates.cost[of_pair] - best.multipliers[candidates.members]
+        found: Flags = (pricing.phi[of_pair] < open_limit) & (reduced <= pair_limit)
+        return found
+
+    def proof(self) -> Proof:
         """The best point in integers. Raises InputError where the numbers could leave the range of int64."""
-        best = self._master.best
-        return exact_cuts(
-            self.instance, best.multipliers, self._master.cuts, best.cut_multipliers, charges=self._program.thetas
-        )
+        return prove(self.instance, round_dual(self.point, FINE), priced=self.required)
 
-    def proven(self) -> int:
-        """⌈L⌉: no table loses fewer units."""
-        return math.ceil(self.exact().value)
-
-    def point(self) -> RequiredPoint:
+    def averages(self) -> DualPoint:
         """The best point without its cuts, with the averages of the last solution of the linear program."""
         master, candidates = self._master, self.instance.candidates
         groups = master.groups
@@ -270,6 +221,33 @@ class RequiredCuts:
         keys = candidates.candidate_of_pair().astype(np.int64) * self._program.types + candidates.members
         pairs = np.searchsorted(keys, key)
         rows = np.bincount(pairs, weights=groups.copies * share[of], minlength=candidates.pairs).astype(np.float64)
-        return RequiredPoint(
-            master.best.multipliers, self.charges.copy(), master.value, master.iterations, opened, None, rows
+        point = self.point
+        charges = None if point.charges is None else point.charges.copy()
+        return DualPoint(
+            point.multipliers, self.value, opened, evaluations=master.iterations, charges=charges, rows=rows
         )
+
+
+def raise_bound(
+    instance: Instance,
+    dual: DualPoint,
+    table: Assignment | None,
+    limit: BoundLimit,
+    on_progress: OnProgress | None = None,
+    enough: Callable[[DualPoint, float], bool] | None = None,
+) -> DualPoint:
+    """Rounds of column generation and rank-1 cuts from the multipliers of `dual`.
+
+    Arguments as of `CutRounds` and its `go_on`. What comes back proves no less than `dual` does. Deterministic for a
+    number of rounds, without `enough`.
+    """
+    began = time.perf_counter()
+
+    def show(value: float) -> None:
+        if on_progress is not None:
+            on_progress(Progress(time.perf_counter() - began, None, value))
+
+    rounds = CutRounds(instance, dual, table)
+    rounds.go_on(limit, show, enough)
+    better = rounds.point
+    return better if exact_value(instance, round_dual(better)) > exact_value(instance, round_dual(dual)) else dual

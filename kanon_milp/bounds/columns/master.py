@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import highspy
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds.columns.program import GroupProgram, Prices, coefficients
+from kanon_milp.bounds.columns.program import GroupProgram, coefficients
+from kanon_milp.bounds.dual import DualPoint
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts
 from kanon_milp.presolve.assignment import Groups
 from kanon_milp.solvers.highs import new_highs
@@ -58,7 +59,7 @@ class MasterSolution:
     """The linear program over the groups at hand, solved: its multipliers, how often each group is used, what the
     artificial columns are used together, and its value, an upper bound on that over all groups."""
 
-    prices: Prices
+    prices: DualPoint
     share: Floats
     artificial: float
     upper: float
@@ -97,7 +98,7 @@ class Master:
                 np.full(count, sign),
             )  # fmt: skip
         self.reach = REACH * max(float(program.candidates.cost.max()), 1.0)
-        self._append_cuts(program.cuts)
+        self._append_cuts(program.start.rank_one_cuts)
         self.add_groups(groups)
         self.value, found = self.pricing(self.best, program.near_enough)
         self.add_groups(found)
@@ -154,7 +155,7 @@ class Master:
     def add_cuts(self, cuts: RankOneCuts) -> None:
         """Add rank-1 cuts, with multipliers 0 at the best point."""
         self._append_cuts(cuts)
-        self.best = Prices(self.best.multipliers, np.concatenate([self.best.cut_multipliers, np.zeros(cuts.count)]))
+        self._priced_at(self.best, np.concatenate([self.best.cut_multipliers, np.zeros(cuts.count)]))
 
     def _append_cuts(self, cuts: RankOneCuts) -> None:
         if cuts.count:
@@ -170,7 +171,11 @@ class Master:
             self.idle = np.concatenate([self.idle, np.zeros(cuts.count, np.int64)])
         self.pricing = self.program.pricing(self.cuts)
 
-    def purge_cuts(self, newest: Prices) -> int:
+    def _priced_at(self, point: DualPoint, cut_multipliers: Floats) -> None:
+        """Make the best point one with the cuts at hand and these multipliers of theirs."""
+        self.best = replace(point, rank_one_cuts=self.cuts, cut_multipliers=cut_multipliers)
+
+    def purge_cuts(self, newest: DualPoint) -> int:
         """Take out the rank-1 cuts whose multiplier is 0 at the newest and at the best point; how many."""
         idle = (newest.cut_multipliers < 1e-9) & (self.best.cut_multipliers < 1e-9)
         self.idle = np.where(idle, self.idle + 1, 0)
@@ -186,7 +191,7 @@ class Master:
             self.highs.deleteRows(len(gone), (gone + self.program.types).astype(np.int32))
             self.cuts, self.idle = self.cuts.subset(~slack), self.idle[~slack]
             self.pricing = self.program.pricing(self.cuts)
-            self.best = Prices(self.best.multipliers, self.best.cut_multipliers[~slack])
+            self._priced_at(self.best, self.best.cut_multipliers[~slack])
         return len(gone)
 
     def solve(self, limit: Limit, near: float = NEAR) -> MasterSolution | None:
@@ -227,7 +232,7 @@ class Master:
             if found.upper - self.value < near or self.value > self.enough:
                 return found
             self.highs.setOptionValue("simplex_strategy", PRIMAL)
-            between = found.prices.towards(self.best, smooth)
+            between = _between(found.prices, self.best, smooth)
             value, groups = self.pricing(between, NEGATIVE, self.value)
             better = value > self.value
             if better:
@@ -242,7 +247,7 @@ class Master:
                 smooth = min(SMOOTH, smooth + 0.1)
         return self.solve_restricted(limit)
 
-    def _negative(self, groups: Groups, prices: Prices) -> int:
+    def _negative(self, groups: Groups, prices: DualPoint) -> int:
         """How many of the groups have a negative reduced cost at these prices."""
         paid = prices.multipliers[groups.types.values] * groups.copies
         worth = np.bincount(groups.types.list_of_value(), weights=paid, minlength=groups.count)
@@ -266,7 +271,7 @@ class Master:
         solution = self.highs.getSolution()
         dual = np.array(solution.row_dual)
         types, level = self.program.types, np.array(solution.col_value)
-        prices = Prices(dual[:types], np.maximum(-dual[types:], 0.0))
+        prices = DualPoint(dual[:types], rank_one_cuts=self.cuts, cut_multipliers=np.maximum(-dual[types:], 0.0))
         upper = float(self.highs.getInfo().objective_function_value)
         self.share, self.upper = level[2 * types :], upper
         return MasterSolution(prices, self.share, float(level[: 2 * types].sum()), upper)
@@ -274,3 +279,12 @@ class Master:
 
 def _numbers(statuses: list[Any]) -> NDArray[np.int8]:
     return np.fromiter((int(each) for each in statuses), np.int8, len(statuses))
+
+
+def _between(a: DualPoint, b: DualPoint, share: float) -> DualPoint:
+    """So much of the way from one point to another with the same cuts. share: 0 to 1."""
+    return replace(
+        a,
+        multipliers=(1 - share) * a.multipliers + share * b.multipliers,
+        cut_multipliers=(1 - share) * a.cut_multipliers + share * b.cut_multipliers,
+    )

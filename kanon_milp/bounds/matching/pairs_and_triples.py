@@ -9,13 +9,15 @@ no value has more than half of the rows has two rows of different values without
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from kanon_milp.bounds.dual import DualPoint, ExactDual, Proof
 from kanon_milp.bounds.rank_one_cuts import RankOneCuts
 from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import Instance
@@ -154,7 +156,7 @@ class Space:
         found: Flags = (self.instance.least == 1) & (len(self.value) == 0)
         return found
 
-    def within(
+    def enumerated(
         self, multipliers: Ints, denominator: int, limit: int, most: int, each: int | None = None
     ) -> tuple[SmallGroups, bool]:
         """Groups whose cost times the denominator less their rows' multipliers is at most `limit`, and whether these
@@ -169,6 +171,23 @@ class Space:
         found, candidate, complete = _enumerate(covers, rows, limit, most, most if each is None else each)
         cost = candidates.cost[candidate] * (found >= 0).sum(axis=1)
         return SmallGroups(found, cost, candidate).cheapest(self.types), bool(complete) and each is None
+
+    def within(self, proof: Proof, loss: int, most: int) -> tuple[SmallGroups, bool]:
+        """The groups that a table of at most this loss may have, and whether these are all: none of higher reduced
+        cost than loss - L. most: number at which it gives up."""
+        return self.cheaper(proof.dual, math.floor((loss - proof.value) * proof.dual.denominator), most)
+
+    def cheaper(self, exact: ExactDual, limit: int, most: int) -> tuple[SmallGroups, bool]:
+        """The groups of reduced cost up to this limit, times the denominator, and whether these are all."""
+        found, complete = self.enumerated(exact.multipliers, exact.denominator, limit, most)
+        return found.subset(self.reduced_costs(found, exact) <= limit), complete
+
+    def reduced_costs(self, groups: SmallGroups, dual: DualPoint[Number]) -> NDArray[Number]:
+        """cost - Σ λ + Σ ν ⌊p·a/d⌋ of each group, times the denominator, (C,)."""
+        reduced: NDArray[Any] = groups.cost * dual.denominator - self.worth(groups, dual.multipliers)
+        if dual.rank_one_cuts.count and groups.count:
+            reduced = reduced + dual.cut_multipliers @ cut_coefficients(groups, dual.rank_one_cuts, self.types)
+        return np.asarray(reduced, dtype=dual.multipliers.dtype)
 
     def worth(self, groups: SmallGroups, multipliers: NDArray[Number]) -> NDArray[Number]:
         """Σ of the multipliers of each group's rows, (C,)."""

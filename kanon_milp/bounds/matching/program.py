@@ -20,15 +20,14 @@ small odd cycles of pairs; odd-set cuts take these away.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from fractions import Fraction
+from dataclasses import replace
 from typing import Any
 
 import highspy
 import numpy as np
 import scipy.sparse as sp
 
-from kanon_milp.bounds.dual import DualPoint
+from kanon_milp.bounds.dual import DualPoint, ExactDual, Proof, right_side
 from kanon_milp.bounds.matching.odd_sets import find_cuts
 from kanon_milp.bounds.matching.pairs_and_triples import SmallGroups, Space, cut_coefficients
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts
@@ -45,17 +44,6 @@ EACH = 20  # groups that are priced for the same first row of a candidate
 MOST_FIRST = 1_500_000  # groups near the first multipliers, at most
 MOST_PRICED = 3_000_000  # groups that are priced at a time, at most
 RANGE = 1 << 61  # multipliers times denominator times rows stay below
-
-
-@dataclass(frozen=True, eq=False)
-class MatchingDual:
-    """Multipliers of the program, and what it is worth: λ float64 (t,) in units of the loss, ν float64 (r,) ≥ 0 of the
-    cuts, value in units."""
-
-    multipliers: Floats
-    cuts: RankOneCuts
-    cut_multipliers: Floats
-    value: float
 
 
 def denominator_for(space: Space, largest: float) -> int:
@@ -138,7 +126,7 @@ class MatchingProgram:
         """Groups whose reduced cost without cuts is at most about `limit`, in units."""
         denominator = denominator_for(self.space, float(np.abs(multipliers).max(initial=0.0)))
         exact = np.rint(multipliers * denominator).astype(np.int64)
-        return self.space.within(exact, denominator, math.floor(limit * denominator), most, each)
+        return self.space.enumerated(exact, denominator, math.floor(limit * denominator), most, each)
 
     def _add(self, groups: SmallGroups) -> int:
         """Add those that are new; how many."""
@@ -173,12 +161,13 @@ class MatchingProgram:
         return found
 
     @property
-    def dual(self) -> MatchingDual:
+    def dual(self) -> DualPoint:
         """The multipliers of the program that was solved last."""
         found = np.array(self.highs.getSolution().row_dual) * self.scale
         types = self.space.types
         value = float(self.highs.getInfo().objective_function_value) * self.scale
-        return MatchingDual(found[:types], self.cuts, np.maximum(-found[types:], 0.0), value)
+        cutting = np.maximum(-found[types:], 0.0)
+        return DualPoint(found[:types], value, rank_one_cuts=self.cuts, cut_multipliers=cutting)
 
     def solve(self, limit: Limit) -> bool:
         """Solve it over all groups, by generating columns; whether it came to its end, with groups alone."""
@@ -199,89 +188,37 @@ class MatchingProgram:
         """Add groups with negative reduced costs; how many."""
         dual = self.dual
         found, _ = self._enumerated(dual.multipliers, -NEGATIVE * self.scale, MOST_PRICED, EACH)
-        reduced = self.reduced_costs(found, dual)
+        reduced = self.space.reduced_costs(found, dual)
         return self._add(found.subset(reduced < -NEGATIVE * self.scale))
-
-    def reduced_costs(self, groups: SmallGroups, dual: MatchingDual) -> Floats:
-        """cost - Σ λ + Σ ν ⌊p·a/d⌋ of each group, float64 (C,) in units."""
-        reduced = groups.cost - self.space.worth(groups, dual.multipliers)
-        if dual.cuts.count and groups.count:
-            reduced = reduced + dual.cut_multipliers @ cut_coefficients(groups, dual.cuts, self.space.types)
-        return np.asarray(reduced, dtype=np.float64)
 
 
 USED = 1e-7  # artificial columns that are used less count as unused
 
 
-@dataclass(frozen=True, eq=False)
-class MatchingProof:
-    """Multipliers times the denominator, λ int64 (t,) and ν int64 (r,), for which no group of two or three rows has a
-    negative reduced cost."""
-
-    space: Space
-    multipliers: Ints
-    cuts: RankOneCuts
-    cut_multipliers: Ints
-    denominator: int
-
-    @property
-    def value(self) -> Fraction:
-        """L, in units."""
-        counts, limits = self.space.counts.tolist(), self.cuts.limits(self.space.counts).tolist()
-        total = sum(n * each for n, each in zip(counts, self.multipliers.tolist(), strict=True))
-        total -= sum(limit * each for limit, each in zip(limits, self.cut_multipliers.tolist(), strict=True))
-        return Fraction(total, self.denominator)
-
-    @property
-    def bound(self) -> int:
-        """⌈L⌉: no table loses fewer units."""
-        return math.ceil(self.value)
-
-    def within(self, loss: int, most: int) -> tuple[SmallGroups, bool]:
-        """The groups that a table of at most this loss may have, and whether these are all: none of higher reduced
-        cost than loss - L. most: number at which it gives up."""
-        gap = math.floor((loss - self.value) * self.denominator)
-        return self.cheaper(gap, most)
-
-    def cheaper(self, limit: int, most: int) -> tuple[SmallGroups, bool]:
-        """The groups of reduced cost up to this limit, times the denominator, and whether these are all."""
-        found, complete = self.space.within(self.multipliers, self.denominator, limit, most)
-        return found.subset(self.reduced_costs(found) <= limit), complete
-
-    def reduced_costs(self, groups: SmallGroups) -> Ints:
-        """Of each group, times the denominator, int64 (C,)."""
-        reduced = groups.cost * self.denominator - self.space.worth(groups, self.multipliers)
-        if self.cuts.count and groups.count:
-            reduced = reduced + self.cut_multipliers @ cut_coefficients(groups, self.cuts, self.space.types)
-        return np.asarray(reduced, dtype=np.int64)
-
-    def as_dual(self) -> DualPoint:
-        """The same for certificates."""
-        return DualPoint(
-            self.multipliers / self.denominator,
-            float(self.value),
-            None,
-            np.zeros(self.space.instance.candidates.count),
-            rank_one_cuts=self.cuts,
-            cut_multipliers=self.cut_multipliers / self.denominator,
-        )
-
-
-def prove(space: Space, dual: MatchingDual) -> MatchingProof | None:
-    """Round multipliers so that they prove something; None where there are too many groups of negative reduced cost."""
+def prove(space: Space, dual: DualPoint) -> Proof | None:
+    """Round multipliers so that they prove something: no group of two or three rows has a negative reduced cost then.
+    None where there are too many groups of negative reduced cost."""
     largest = float(np.abs(dual.multipliers).max(initial=0.0)) + float(dual.cut_multipliers.sum())
     denominator = denominator_for(space, largest)
     used = dual.cut_multipliers * denominator >= 1
     charged = np.ceil(dual.cut_multipliers[used] * denominator).astype(np.int64)
     # a little lower, so that rounding leaves hardly any group below 0
-    multipliers = np.floor(dual.multipliers * denominator).astype(np.int64) - 1
-    proof = MatchingProof(space, multipliers, dual.cuts.subset(used), charged, denominator)
-    negative, complete = proof.cheaper(-1, MOST_PRICED)
+    lower = ExactDual(
+        np.floor(dual.multipliers * denominator).astype(np.int64) - 1,
+        rank_one_cuts=dual.rank_one_cuts.subset(used),
+        cut_multipliers=charged,
+        denominator=denominator,
+    )
+    negative, complete = space.cheaper(lower, -1, MOST_PRICED)
     if not complete:
         return None
-    lowest = -int(proof.reduced_costs(negative).min(initial=0))
+    lowest = -int(space.reduced_costs(negative, lower).min(initial=0))
     shift = lowest if space.alone.any() else -(-lowest // 2)
-    return MatchingProof(space, multipliers - shift, proof.cuts, charged, denominator)
+    exact, instance = replace(lower, multipliers=lower.multipliers - shift), space.instance
+    total = right_side(instance, exact)
+    return Proof(
+        instance, replace(exact, value=total / denominator), np.zeros(instance.candidates.count, np.int64), total
+    )
 
 
 STEEP = 50.0  # times the random costs is a reduced cost of `mean` units
@@ -291,28 +228,30 @@ FEW_CUTS = 12  # in a round: not worth another one
 CERTAIN = 1e-6
 
 
-def nearly_integral(proof: MatchingProof, groups: SmallGroups, mean: float, seed: int, limit: Limit) -> Floats | None:
-    """How often each group is used, float64 (C,), by a point that costs hardly more than the proof's bound; None where
+def nearly_integral(
+    space: Space, dual: DualPoint, groups: SmallGroups, mean: float, seed: int, limit: Limit
+) -> Floats | None:
+    """How often each group is used, float64 (C,), by a point that costs hardly more than a proof's bound; None where
     it ends before there is one.
 
-    groups: of low reduced costs. mean: loss of a row, in units.
+    dual: the proof's point. groups: of low reduced costs. mean: loss of a row, in units.
     """
-    space, types = proof.space, proof.space.types
+    types = space.types
     random = np.random.default_rng(seed)
-    reduced = proof.reduced_costs(groups) / proof.denominator / mean
+    reduced = space.reduced_costs(groups, dual) / mean
     cost = STEEP * reduced + random.random(groups.count) + TRIPLE * (groups.sizes == 3)
     highs: Any = new_highs()
     right, none = space.counts.astype(np.float64), np.zeros(0, np.int32)
     highs.addRows(types, right, right, 0, np.zeros(types, np.int32), none, np.zeros(0))
     add_columns(highs, cost, groups.matrix(types))
-    cuts = proof.cuts
+    cuts = dual.rank_one_cuts
     if cuts.count:
         # with what they lack of equality as a column, at its reduced cost
         add_cut_rows(highs, cut_coefficients(groups, cuts, types), cuts.limits(space.counts), 0)
         rows = np.arange(types, types + cuts.count, dtype=np.int32)
         limits = cuts.limits(space.counts).astype(np.float64)
         highs.changeRowsBounds(cuts.count, rows, limits, limits)
-        lacking = STEEP * proof.cut_multipliers / proof.denominator / mean
+        lacking = STEEP * dual.cut_multipliers / mean
         slack = sp.vstack([sp.csr_array((types, cuts.count)), sp.identity(cuts.count)])
         add_columns(highs, lacking, sp.csc_array(slack))
     share = None

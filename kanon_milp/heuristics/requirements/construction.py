@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kanon_milp.bounds.closed_form import ordered_covers
+from kanon_milp.bounds.dual import DualPoint
 from kanon_milp.bounds.evaluation import TRIES
-from kanon_milp.bounds.lagrangian_bound import RequiredPoint
 from kanon_milp.bounds.tree_subproblem import TreeArrays, ValuedCover, ValuedRows, Workspace
 from kanon_milp.bounds.valued_groups import ValuedCandidates, candidate_of, cheapest_of_candidate, choose_rows
 from kanon_milp.heuristics.greedy import greedy
@@ -58,7 +58,7 @@ class Rest(NamedTuple):
     price: float
 
 
-def construct(instance: Instance, point: RequiredPoint, limit: Limit, seed: int = 0) -> Assignment | None:
+def construct(instance: Instance, point: DualPoint, limit: Limit, seed: int = 0) -> Assignment | None:
     """A complete assignment whose groups satisfy every requirement; None if none is found.
 
     For rising slack, go through the candidates, once those first that were open most often in the averages of the

@@ -7,7 +7,7 @@ import numpy as np
 
 from kanon_milp.bounds.columns.master import Master
 from kanon_milp.bounds.columns.program import RequiredProgram
-from kanon_milp.bounds.lagrangian_bound import RequiredPoint
+from kanon_milp.bounds.dual import DualPoint
 from kanon_milp.heuristics.grouping import most_general_pairs, pairs_at
 from kanon_milp.presolve.assignment import Assignment, Groups
 from kanon_milp.presolve.instance import Instance
@@ -23,7 +23,7 @@ NEAR = 5e-4  # part of its value that a linear program on the way may be from it
 
 
 def dive(
-    instance: Instance, point: RequiredPoint, groups: Groups, start: Assignment, limit: Limit, seed: int
+    instance: Instance, point: DualPoint, groups: Groups, start: Assignment, limit: Limit, seed: int
 ) -> Assignment:
     """A complete assignment. Rows for which there is no group in the end go to the most general candidates that they
     have, whose groups may violate requirements.
@@ -33,13 +33,14 @@ def dive(
     """
     random = np.random.default_rng(seed)
     left, rows = instance.types.counts.copy(), np.zeros(instance.candidates.pairs, np.int64)
-    multipliers, charges, known = point.multipliers, point.charges, groups
+    multipliers, known = point.multipliers, groups
+    charges = np.zeros(0) if point.charges is None else point.charges
     while left.any() and not limit.over:
         part = _rest(instance, start, left)
         if not np.bincount(part.candidates.members, minlength=part.types.count).all():
             break
         thetas = charges[part.chosen] if len(charges) else charges
-        program = RequiredProgram.from_point(part, multipliers[part.origin], thetas)
+        program = RequiredProgram.of(part, DualPoint(multipliers[part.origin], charges=thetas))
         master = Master(program, _within(known, part, left))
         solved = master.solve(limit, NEAR * max(abs(master.value), 1.0))
         # where the rows that are left have no table, groups of some of them are worth taking all the same

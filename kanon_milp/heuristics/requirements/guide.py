@@ -7,8 +7,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from kanon_milp.bounds.dual import DualPoint
 from kanon_milp.bounds.evaluation import STEEP, RequiredEvaluator
-from kanon_milp.bounds.lagrangian_bound import RequiredPoint
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.bounds.tree_subproblem import TreeArrays, ValuedRows, Workspace, make_workspace
 from kanon_milp.bounds.valued_groups import ValuedCandidates
@@ -43,20 +43,21 @@ class Guide:
     priced: tuple[Priced, ...]
 
     @classmethod
-    def of(cls, instance: Instance, point: RequiredPoint) -> Guide:
+    def of(cls, instance: Instance, point: DualPoint) -> Guide:
         """φ of every candidate at a point; what is known of the last points is kept, since it takes a while."""
         if point not in _KNOWN:
             _KNOWN[point] = cls._of(instance, point)
         return _KNOWN[point]
 
     @classmethod
-    def _of(cls, instance: Instance, point: RequiredPoint) -> Guide:
+    def _of(cls, instance: Instance, point: DualPoint) -> Guide:
         count, multipliers = instance.candidates.count, np.ascontiguousarray(point.multipliers)
         if not relaxations_of(instance):
             nothing = np.zeros(count)
             return cls(instance, nothing, nothing.astype(np.int64), multipliers, ())
         at = RequiredEvaluator(instance, multipliers)
-        place = np.concatenate([multipliers, point.charges / STEEP])
+        charges = np.zeros(0) if point.charges is None else point.charges
+        place = np.concatenate([multipliers, charges / STEEP])
         widest = int(instance.candidates.covers.lengths.max(initial=0))
         phis, priced = [], []
         for v, relaxed in enumerate(at.relaxed):
@@ -75,4 +76,4 @@ class Guide:
         return cls(instance, most, found.argmax(axis=0).astype(np.int64), multipliers, tuple(priced))
 
 
-_KNOWN: WeakKeyDictionary[RequiredPoint, Guide] = WeakKeyDictionary()  # a point belongs to one instance
+_KNOWN: WeakKeyDictionary[DualPoint, Guide] = WeakKeyDictionary()  # a point belongs to one instance

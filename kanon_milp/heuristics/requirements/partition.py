@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from kanon_milp.bounds.dual import DualPoint
 from kanon_milp.bounds.evaluation import RequiredEvaluator
-from kanon_milp.bounds.lagrangian_bound import RequiredPoint
 from kanon_milp.bounds.small_groups import list_small_groups
 from kanon_milp.bounds.tree_subproblem import ValuedRows
 from kanon_milp.formulations.arrays import set_partitioning
@@ -58,7 +58,7 @@ class Columns:
     of_type: sp.csr_array
 
     @classmethod
-    def near(cls, instance: Instance, point: RequiredPoint, most: int = MOST) -> Columns | None:
+    def near(cls, instance: Instance, point: DualPoint, most: int = MOST) -> Columns | None:
         """Those whose reduced cost is lowest, about so many; None where there are none, or more than one relaxation
         says what is required."""
         at = RequiredEvaluator(instance, point.multipliers)
@@ -235,7 +235,7 @@ class SmallGroupTables:
     def improve(
         self,
         table: Assignment,
-        point: RequiredPoint,
+        point: DualPoint,
         adapter: SolverAdapter,
         options: SolverOptions,
         effort: Effort,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kanon_milp.bounds.lagrangian_bound import RequiredPoint
+from kanon_milp.bounds.dual import DualPoint
 from kanon_milp.heuristics.grouping import most_general_pairs
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
@@ -13,7 +13,7 @@ OPEN = 0.3  # share of the averages in which a candidate is open, from which on 
 NOTHING = 1e-6  # of a row
 
 
-def rounded(instance: Instance, point: RequiredPoint) -> Assignment | None:
+def rounded(instance: Instance, point: DualPoint) -> Assignment | None:
     """A complete assignment near the averages of the bound, whose groups may violate requirements.
 
     The rows of each type are apportioned by largest remainders to those candidates that were open often enough; where

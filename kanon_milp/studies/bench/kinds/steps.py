@@ -15,7 +15,7 @@ import polars as pl
 
 from kanon_milp import solvers
 from kanon_milp.bounds import lagrangian, proven_bound, round_dual
-from kanon_milp.bounds.lagrangian_bound import proven_required, required_bound
+from kanon_milp.bounds.lagrangian_bound import required_bound
 from kanon_milp.errors import SolverError
 from kanon_milp.formulations import get_formulation
 from kanon_milp.heuristics.effort import Effort
@@ -114,7 +114,7 @@ def bounding(task: Mapping[str, Any], tell: Teller) -> Measured:
     else:
         start = lagrangian(instance, seconds=FIRST_SHARE * seconds).multipliers
         point = required_bound(instance, start, seconds=(1 - FIRST_SHARE) * seconds)
-        proven = proven_required(instance, point)
+        proven = proven_bound(instance, round_dual(point))
         said = f"{point.evaluations} iterations"
     bound = None if proven is None else proven * instance.levels.unit
     tell.point(None, None if bound is None else float(bound))
@@ -150,7 +150,7 @@ def annealing(task: Mapping[str, Any], tell: Teller) -> Measured:
     instance, before = prepared.instance, float(task["parameters"]["bound_seconds"])
     unit = instance.levels.unit
     point = required_bound(instance, lagrangian(instance, seconds=FIRST_SHARE * before).multipliers, seconds=before)
-    proven = proven_required(instance, point) * unit
+    proven = proven_bound(instance, round_dual(point)) * unit
     tell.ready()
     ends = time.perf_counter() + task["time_limit"]
 
