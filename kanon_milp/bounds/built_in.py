@@ -90,7 +90,7 @@ class RequirementsBound:
         limit, start = task.limit, None if task.dual is None else task.dual.multipliers
         point = required_bound(
             instance, start, limit.target, limit.seconds, limit.iterations, task.on_progress, limit.interrupt,
-            threads=task.threads,
+            threads=task.threads, params=task.parameters,
         )  # fmt: skip
         try:
             return ProvenBound(proven_bound(instance, round_dual(point)), dual=task.dual)
@@ -112,7 +112,9 @@ class RelaxAndCutBound:
         from kanon_milp.bounds.columns.relax_and_cut import relax_and_cut
 
         dual = _multipliers(instance, task)
-        return certified(instance, relax_and_cut(instance, dual, task.limit, task.threads, task.on_progress))
+        return certified(
+            instance, relax_and_cut(instance, dual, task.limit, task.threads, task.on_progress, task.parameters)
+        )
 
 
 class ColumnGenerationBound:
@@ -129,7 +131,10 @@ class ColumnGenerationBound:
         from kanon_milp.bounds.columns.cut_rounds import raise_bound
 
         dual = _multipliers(instance, task)
-        return certified(instance, raise_bound(instance, dual, task.table, task.limit, task.on_progress, task.enough))
+        return certified(
+            instance,
+            raise_bound(instance, dual, task.table, task.limit, task.on_progress, task.enough, task.parameters),
+        )
 
 
 def _multipliers(instance: Instance, task: BoundTask) -> DualPoint:
@@ -145,6 +150,7 @@ def _multipliers(instance: Instance, task: BoundTask) -> DualPoint:
         task.on_progress,
         limit.interrupt,
         threads=task.threads,
+        params=task.parameters,
     )
 
 

@@ -40,11 +40,12 @@ from kanon_milp.bounds.closed_form import (
     subproblems,
 )
 from kanon_milp.bounds.packing_cuts import NO_SETS, PackingCuts, TypeSets, mapped_sets
+from kanon_milp.bounds.parameters import SubproblemParameters
 from kanon_milp.bounds.pricing import cheapest_groups, unsorted_rows
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, PricedCuts, RankOneCuts
 from kanon_milp.bounds.relaxations import Relaxation, relaxations_of
 from kanon_milp.bounds.size_search import HIGHEST_CHARGE, work_of
-from kanon_milp.bounds.small_groups import EXACT_TRIED, cheapest_small_groups, small_sizes
+from kanon_milp.bounds.small_groups import cheapest_small_groups, small_sizes
 from kanon_milp.bounds.tree_subproblem import TreeArrays, ValuedRows, Workspace, make_workspace
 from kanon_milp.bounds.valued_groups import Cells, CheapestGroups, ValuedCandidates, cheapest_by_size
 from kanon_milp.bounds.valued_pricing import ALL_NODES, Answers, cheapest_valued_groups, nodes_of
@@ -62,12 +63,11 @@ else:
     Scalar = TypeVar("Scalar", np.float64, np.int64)
 
 DENOMINATOR = 4096
-NODES = 100_000  # of the search for the cheapest group of one candidate; beyond it rank-1 cuts are left out there
-EXACT_TRIES = 400  # sizes of a group that are tried for one candidate for the proof
 FINE = 1 << 20  # denominator where there are rank-1 cuts: many small multipliers add up
 NEVER = 1 << 62  # φ, in integers, of a candidate that has no group
 FINEST_BITS, COARSEST_BITS = 36, 6  # of the grid of shares in integers
 TERMS_OF_SHARES = 32  # times their cost is what cuts charged to single rows may add up to
+EFFORT = SubproblemParameters()
 TOO_FINE = "the multipliers are too large or too fine for exact numbers; use a smaller denominator"
 
 
@@ -230,7 +230,14 @@ def proven_bound(instance: Instance, exact: ExactDual) -> int:
     return prove(instance, exact).bound
 
 
-def prove(instance: Instance, exact: ExactDual, *, small: bool = True, priced: bool | None = None) -> Proof:
+def prove(
+    instance: Instance,
+    exact: ExactDual,
+    *,
+    small: bool = True,
+    priced: bool | None = None,
+    params: SubproblemParameters = EFFORT,
+) -> Proof:
     """Solve all subproblems in integers; sums over rows, sets and candidates have no limit of size.
 
     small: whether groups of a few rows are looked at one by one (`bounds.small_groups`), which a certificate cannot
@@ -238,10 +245,10 @@ def prove(instance: Instance, exact: ExactDual, *, small: bool = True, priced: b
     the numbers could leave the range of int64.
     """
     if exact.charges is None:
-        return _of_sizes(instance, exact)
+        return _of_sizes(instance, exact, params)
     if exact.rank_one_cuts.count if priced is None else priced:
         return _priced(instance, exact)
-    phi = required_phi(instance, exact, small=small)
+    phi = required_phi(instance, exact, small=small, params=params)
     return Proof(instance, exact, phi, right_side(instance, exact) + sum(phi[phi < 0].tolist()))
 
 
@@ -263,7 +270,7 @@ def priced_cuts(exact: ExactDual, types: int) -> PricedCuts[np.int64]:
     return PricedCuts(*exact.rank_one_cuts.by_type(types), np.ascontiguousarray(exact.cut_multipliers, dtype=np.int64))
 
 
-def _of_sizes(instance: Instance, exact: ExactDual) -> Proof:
+def _of_sizes(instance: Instance, exact: ExactDual, params: SubproblemParameters) -> Proof:
     """By the closed form, and with rank-1 cuts by depth-first search.
 
     No number within a subproblem is larger than n · (w + |λ|) + Σ μ + Σ ν ⌊p·n/d⌋.
@@ -292,7 +299,7 @@ def _of_sizes(instance: Instance, exact: ExactDual) -> Proof:
         chosen = np.flatnonzero(phi < 0)
         better, complete = np.empty(len(chosen), np.int64), np.empty(len(chosen), np.bool_)
         rows, cuts = unsorted_rows(counts, lambdas), priced_cuts(exact, instance.types.count)
-        cheapest_groups(priced, rows, cuts, chosen, np.int64(0), NODES, better, complete)
+        cheapest_groups(priced, rows, cuts, chosen, np.int64(0), params.nodes, better, complete)
         phi[chosen] = better
     total = right_side(instance, exact) + sum(phi[phi < 0].tolist())
     total -= sum(limit * each for limit, each in zip(packing.limits.tolist(), packing_multipliers, strict=True))
@@ -316,7 +323,9 @@ def _finest_bits(instance: Instance, exact: ExactDual, theta: int, terms: int = 
     return bits
 
 
-def required_phi(instance: Instance, exact: ExactDual, *, small: bool = True) -> Ints:
+def required_phi(
+    instance: Instance, exact: ExactDual, *, small: bool = True, params: SubproblemParameters = EFFORT
+) -> Ints:
     """φ_g under all requirements times the denominator, without cuts, rounded down, int64 (G,); `NEVER` where a
     candidate cannot have a group. small: as of `prove`."""
     candidates, denominator = instance.candidates, exact.denominator
@@ -338,12 +347,12 @@ def required_phi(instance: Instance, exact: ExactDual, *, small: bool = True) ->
         priced = cells.candidates(instance, covers, candidates.cost * denominator, thetas)
         rows = ValuedRows(instance.types.counts, multipliers, cells.rank)
         room, sizes = make_workspace(widest, tree), small_sizes(relaxation, instance.least) if small else None
-        phi = _every_phi(priced, rows, tree, room, 1 if sizes is None else sizes.most + 1)
+        phi = _every_phi(priced, rows, tree, room, 1 if sizes is None else sizes.most + 1, params.exact_tries)
         if sizes is not None:
             hard, chosen = np.ones(candidates.count, np.bool_), np.empty((candidates.count, sizes.most), np.int32)
-            cheapest_small_groups(priced, rows, sizes, EXACT_TRIED, hard, phi, chosen)
+            cheapest_small_groups(priced, rows, sizes, params.exact_tried, hard, phi, chosen)
             if hard.any():
-                phi[hard] = _every_phi(priced, rows, tree, room, 1)[hard]
+                phi[hard] = _every_phi(priced, rows, tree, room, 1, params.exact_tries)[hard]
         found = np.maximum(found, phi)
     return found
 
@@ -370,12 +379,13 @@ def _every_phi(
     tree: TreeArrays[np.int64],
     room: Workspace[np.int64],
     least: int,
+    tries: int,
 ) -> Ints:
     """φ (G,) of groups of at least so many rows."""
     sizes = np.maximum(priced.least, least)
     groups = CheapestGroups(np.empty(len(sizes), np.int64), sizes.copy(), sizes.copy())
     cheapest_by_size(
-        priced._replace(least=sizes), rows, tree, room, EXACT_TRIES, np.int64(NEVER), True, groups
+        priced._replace(least=sizes), rows, tree, room, tries, np.int64(NEVER), True, groups
     )  # fmt: skip
     return groups.phi
 

@@ -18,10 +18,11 @@ from kanon_milp.bounds.closed_form import (
     subproblems,
 )
 from kanon_milp.bounds.packing_cuts import NO_SETS, PackingCuts, TypeSets
+from kanon_milp.bounds.parameters import SubproblemParameters
 from kanon_milp.bounds.registry import BoundLimit
 from kanon_milp.bounds.relaxations import Relaxation, relaxations_of
 from kanon_milp.bounds.screens import Memory, Prices, make_levels, no_prices, screen, solve_left
-from kanon_milp.bounds.small_groups import TRIED, cheapest_small_groups, small_sizes, take_small_groups
+from kanon_milp.bounds.small_groups import cheapest_small_groups, small_sizes, take_small_groups
 from kanon_milp.bounds.tree_subproblem import TreeArrays, ValuedRows, make_workspace
 from kanon_milp.bounds.valued_groups import Cells, CheapestGroups, Taken, ValuedCandidates, take_groups
 from kanon_milp.errors import InputError
@@ -36,13 +37,9 @@ Part = TypeVar("Part")
 
 NOTHING = np.zeros(0)
 PARTS = 4  # that the candidates are divided into, for any number of threads: so they do not change a sum
-DIVIDED = 200_000  # pairs from which on they are
-TRIES = 200  # sizes of a group that are tried for one candidate
 FACTORS = (4.0, 2.0, 1.4, 1.2, 1.1, 1.05, 1.02)  # steps of the search for one θ_g, up and down, at the end
 ROUGH = (2.0, 1.2)  # and on the way
-STEEP = 1.0  # times more than the multiplier of a single row does a charge move in an iteration
 FADED = 1e-100  # what averages are multiplied by before they are rescaled
-FIRST_CHARGE = 0.5  # θ_g that the search begins with where it is 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,16 +58,16 @@ class Evaluator:
     A point is one array: λ of the row types, then μ of the packing cuts.
     """
 
-    def __init__(self, instance: Instance, threads: int = 1) -> None:
+    def __init__(self, instance: Instance, threads: int = 1, params: SubproblemParameters | None = None) -> None:
         candidates = instance.candidates
-        self.instance = instance
+        self.instance, self.params = instance, params or SubproblemParameters()
         self.candidates: PricedCandidates[np.float64] = PricedCandidates(
             candidates.indptr, candidates.members, candidates.cost.astype(np.float64),
             instance.least.astype(np.float64), np.zeros(candidates.count),
         )  # fmt: skip
         self.counts = instance.types.counts.astype(np.float64)
         self._marginal = np.empty(candidates.count)
-        parts = PARTS if candidates.pairs >= DIVIDED else 1
+        parts = PARTS if candidates.pairs >= self.params.divided else 1
         inner = np.searchsorted(candidates.indptr, np.linspace(0, candidates.pairs, parts + 1)[1:-1])
         self._ends = [0, *inner.tolist(), candidates.count]
         self._taken = np.empty((parts, instance.types.count))
@@ -197,7 +194,7 @@ class _Relaxed:
 class RequiredEvaluator(Evaluator):
     """L(λ, θ) over one instance.
 
-    A point is one array: λ of the row types, then θ / STEEP of the charged relaxations.
+    A point is one array: λ of the row types, then θ of the charged relaxations.
     """
 
     def __init__(
@@ -208,8 +205,9 @@ class RequiredEvaluator(Evaluator):
         threads: int = 1,
         *,
         small: bool = True,
+        params: SubproblemParameters | None = None,
     ) -> None:
-        super().__init__(instance, threads)
+        super().__init__(instance, threads, params)
         relaxations = relaxations_of(instance)
         if not relaxations:
             raise InputError("no requirement is about a sensitive attribute: the bound is that of the sizes")
@@ -229,7 +227,7 @@ class RequiredEvaluator(Evaluator):
         point = np.zeros(len(self.right))
         point[: self.types] = super().start() if self.first is None else self.first
         if self.first_charges is not None:
-            point[self.types :] = self.first_charges / STEEP
+            point[self.types :] = self.first_charges
         return point
 
     def sort(self, point: Floats) -> None:
@@ -264,7 +262,7 @@ class RequiredEvaluator(Evaluator):
         if v not in self.charged:
             return np.zeros(count)
         begin = self.types + self.charged.index(v) * count
-        return point[begin : begin + count] * STEEP
+        return point[begin : begin + count]
 
     def __call__(self, point: Floats, *, everything: bool = False) -> Evaluation:
         """L, φ and a subgradient: rows not yet placed, and work above what is allowed."""
@@ -282,7 +280,7 @@ class RequiredEvaluator(Evaluator):
             pass
         value = float(phi[phi < 0].sum() + self.counts @ multipliers)
         left = self.counts - self._taken.sum(axis=0)
-        return Evaluation(value, phi, np.concatenate([left, STEEP * excesses[self.charged].ravel()]))
+        return Evaluation(value, phi, np.concatenate([left, excesses[self.charged].ravel()]))
 
     def _part(
         self, number: int, multipliers: Floats, thetas: list[Floats], everything: bool, excesses: Floats
@@ -364,7 +362,7 @@ class RequiredEvaluator(Evaluator):
         def charged(some: ValuedCandidates[np.float64], left: Flags) -> None:
             if not everything:
                 screen(some, rows, relaxed.tree, memory.prices, memory.levels, left)
-            solve_left(some, rows, relaxed.tree, TRIES, everything, left, memory, found)
+            solve_left(some, rows, relaxed.tree, self.params.tries, everything, left, memory, found)
 
         least = relaxed.least[begin:end]
         charged(some._replace(least=least), left & (least <= some.support))
@@ -373,7 +371,7 @@ class RequiredEvaluator(Evaluator):
         if relaxed.small is None or larger:
             return phi
         hard = left.copy()
-        cheapest_small_groups(some, rows, relaxed.small, TRIED, hard, phi, relaxed.chosen[begin:end])
+        cheapest_small_groups(some, rows, relaxed.small, self.params.tried, hard, phi, relaxed.chosen[begin:end])
         if hard.any():
             known = phi.copy()
             charged(some, hard.copy())
@@ -400,12 +398,12 @@ class RequiredEvaluator(Evaluator):
             for step in (each for factor in (FACTORS if final else ROUGH) for each in (factor, 1 / factor)):
                 if limit.over:
                     break
-                thetas = np.where(best > 0, best * step, FIRST_CHARGE * step)
+                thetas = np.where(best > 0, best * step, self.params.first_charge * step)
                 trial = self._phi(v, multipliers, thetas, value < 0)
                 better = trial > value + 1e-6
                 best[better], value[better] = thetas[better], trial[better]
             begin = self.types + self.charged.index(v) * len(best)
-            refined[begin : begin + len(best)] = best / STEEP
+            refined[begin : begin + len(best)] = best
         return refined if (refined != point).any() else None
 
     def _phi(self, v: int, multipliers: Floats, thetas: Floats, left: Flags) -> Floats:

@@ -50,8 +50,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kanon_milp.bounds.dual import DualPoint
-from kanon_milp.bounds.evaluation import STEEP, Evaluator, RequiredEvaluator
+from kanon_milp.bounds.evaluation import Evaluator, RequiredEvaluator
 from kanon_milp.bounds.packing_cuts import violated_sets
+from kanon_milp.bounds.parameters import LagrangianParameters, PackingParameters, SubproblemParameters
 from kanon_milp.bounds.registry import BoundLimit
 from kanon_milp.errors import InputError, counted
 from kanon_milp.presolve.instance import Instance
@@ -59,21 +60,9 @@ from kanon_milp.presolve.ragged import Ragged
 from kanon_milp.solvers.call import OnProgress, Progress
 from kanon_milp.system.arrays import Floats
 from kanon_milp.system.jit import compiled
+from kanon_milp.system.parameters import DEFAULT, Parameters
 
-# Values found on samples of Adult and all of it, k from 2 to 25: the first iterations go for a fast rise, the others
-# for accuracy.
-FAST_ITERATIONS = 100
-STEP = 0.1  # first fraction of the way to the target
-LONGER, LONGEST = 1.1, 2.0  # an iteration that rises in the direction of the last ones makes the step longer
-SHORTER, SHORTEST = 4, 1e-4  # where steps cancel at once: each beginning is so many times shorter, down to this
-LEAST_WEIGHT = 1e-4  # of the newest point in the averages
-ROUND = 100  # iterations between two looks at the progress
-SLOW = 1e-4  # relative rise in a round below which the newest points weigh half as much
-STALLED = 2e-6  # relative rise in a round that is not worth it
-SORT_EVERY = 50  # iterations between two sortings of the covers by multiplier
 NEAR = 0.05  # units; what rounding the multipliers may cost
-FIRST_TARGET = 1.05  # times the bound, where no target is given
-ADDED = 300  # packing cuts at most in a round
 
 
 @dataclass(frozen=True)
@@ -86,9 +75,6 @@ class Pace:
     shorter: float
 
 
-FAST, ACCURATE = Pace(0.4, 5, 0.66), Pace(0.1, 10, 0.8)
-
-
 class Ascent:
     """Where the algorithm stands: the best point and its value, and the averages of subgradients and open
     candidates."""
@@ -98,9 +84,13 @@ class Ascent:
         at: Evaluator,
         limit: BoundLimit,
         on_progress: OnProgress | None = None,
-        pace: Pace = FAST,
-        fast_iterations: int = FAST_ITERATIONS,
+        params: Parameters = DEFAULT,
+        *,
+        far: bool = False,
     ) -> None:
+        """far: whether the best point is likely to be far from the first one."""
+        self.params = p = params.of(LagrangianParameters)
+        self._packing = params.of(PackingParameters)
         self.at, self.limit, self.on_progress, self.began = at, limit, on_progress, time.perf_counter()
         candidates = at.instance.candidates
         # no table costs more than the most expensive candidate for every row
@@ -109,10 +99,13 @@ class Ascent:
         found = at(self.best)
         self.value, self.average = found.value, found.subgradient
         self.share = (found.phi < 0).astype(np.float64)
-        self.iterations, self.first_step, self.step, self.idle = 1, STEP, STEP, 0
-        self.pace, self.weight, self.fast_iterations = pace, pace.weight, fast_iterations
+        self.iterations, self.first_step, self.step, self.idle = 1, self.params.step, self.params.step, 0
+        # how the steps go until the number of iterations is reached, and from then on
+        self.fast = Pace(p.far_weight if far else p.fast_weight, p.fast_patience, p.fast_shorter)
+        self.pace, self.weight = self.fast, self.fast.weight
+        self.fast_iterations = p.far_iterations if far else p.fast_iterations
         self.begun = -np.inf
-        first = max(FIRST_TARGET * self.value, self.value + self.ceiling / 1000)
+        first = max(self.params.first_target * self.value, self.value + self.ceiling / 1000)
         self.goal = first if limit.target is None else limit.target
 
     @property
@@ -125,24 +118,26 @@ class Ascent:
         them."""
         before = self.value
         while not self.reached and self.value <= self.ceiling:
-            if self.iterations % SORT_EVERY == 0:
+            if self.iterations % self.params.sort_every == 0:
                 self.at.sort(self.best)
                 self.refine()
             if self.iterations == self.fast_iterations:
-                self.pace, self.weight = ACCURATE, ACCURATE.weight
+                p = self.params
+                self.pace = Pace(p.accurate_weight, p.accurate_patience, p.accurate_shorter)
+                self.weight = self.pace.weight
             if not self.iterate():
                 # no row is placed too often or too rarely: the average is a point of the relaxation, though on small
                 # tables not always an optimal one; new packing cuts do not always violate it
                 fresh = packing_cuts and self.add_cuts() > 0
                 if not (fresh and self.iterate()) and not self._begin_again(packing_cuts):
                     break
-            if self.iterations % ROUND == 0:
+            if self.iterations % self.params.round_length == 0:
                 self.show()
                 risen = (self.value - before) / max(abs(self.value), 1.0)
-                if risen < STALLED and self.weight <= 4 * LEAST_WEIGHT:
+                if risen < self.params.stalled and self.weight <= 4 * self.params.least_weight:
                     break
-                if risen < SLOW:
-                    self.weight = max(self.weight / 2, LEAST_WEIGHT)
+                if risen < self.params.slow:
+                    self.weight = max(self.weight / 2, self.params.least_weight)
                 before = self.value
                 if packing_cuts:
                     self.add_cuts()
@@ -169,7 +164,7 @@ class Ascent:
     def iterate(self) -> bool:
         """One step along the average, from the best point; False where the average is no direction."""
         if self.limit.target is None and self.value > 0.95 * self.goal:
-            self.goal = FIRST_TARGET * self.value
+            self.goal = self.params.first_target * self.value
         trial = np.empty_like(self.best)
         rise, scale = self.step * max(self.goal - self.value, NEAR), self.at.scale
         if not _move(trial, self.best, self.average, scale, rise, self.at.types):
@@ -180,7 +175,7 @@ class Ascent:
         self.at.average(weight)
         if found.value > self.value:
             self.best, self.value, self.idle = trial, found.value, 0
-            self.step = min(self.step * LONGER, LONGEST) if same_way else self.step
+            self.step = min(self.step * self.params.longer, self.params.longest) if same_way else self.step
         else:
             self.idle += 1
             if self.idle >= self.pace.patience:
@@ -190,11 +185,11 @@ class Ascent:
     def _begin_again(self, packing_cuts: bool) -> bool:
         """Forget the averages. Where nothing has risen since the last time the steps were too long, and shorter ones
         are tried; False if they are short enough, or packing cuts are added, which go on without end else."""
-        risen = self.value > self.begun + STALLED * max(abs(self.value), 1.0)
-        self.first_step = STEP if risen else self.first_step / SHORTER
-        if self.first_step < SHORTEST or (packing_cuts and not risen):
+        risen = self.value > self.begun + self.params.stalled * max(abs(self.value), 1.0)
+        self.first_step = self.params.step if risen else self.first_step / self.params.restart_shorter
+        if self.first_step < self.params.shortest or (packing_cuts and not risen):
             return False
-        self.begun, self.step, self.idle, self.weight = self.value, self.first_step, 0, FAST.weight
+        self.begun, self.step, self.idle, self.weight = self.value, self.first_step, 0, self.params.fast_weight
         self.average = self.at(self.best).subgradient
         return True
 
@@ -203,7 +198,7 @@ class Ascent:
         at, types = self.at, self.at.types
         active = (self.best[types:] > 0) | (self.average[types:] > 0)
         kept = at.sets.subset(active)
-        new = violated_sets(at.instance, self.share, kept, ADDED)
+        new = violated_sets(at.instance, self.share, kept, self.params.packing_cuts, self._packing)
         if new.lists:
             at.set_packing_cuts(kept.joined(new))
             self.best = np.concatenate([self.best[:types], self.best[types:][active], np.zeros(new.lists)])
@@ -284,6 +279,7 @@ def lagrangian(
     *,
     packing_cuts: bool = True,
     threads: int = 1,
+    params: Parameters = DEFAULT,
 ) -> DualPoint:
     """Maximize L by the volume algorithm, and keep the average of the open candidates.
 
@@ -295,7 +291,12 @@ def lagrangian(
     """
     refuse(instance)
     ends = math.inf if seconds is None else time.perf_counter() + seconds
-    ascent = Ascent(Evaluator(instance, threads), BoundLimit(ends, interrupt, target, iterations), on_progress)
+    ascent = Ascent(
+        Evaluator(instance, threads, params.of(SubproblemParameters)),
+        BoundLimit(ends, interrupt, target, iterations),
+        on_progress,
+        params,
+    )
     ascent.maximize(packing_cuts=packing_cuts)
     return ascent.end()
 
@@ -318,11 +319,6 @@ def refuse(instance: Instance) -> None:
         )
 
 
-REFINED = 0.15  # of the time for the last search for charges
-# to begin with where shares are limited: the multipliers of sizes, where it starts, are far away then
-FAR, FAR_ITERATIONS = Pace(0.6, 5, 0.66), 200
-
-
 def required_bound(
     instance: Instance,
     start: Floats | None = None,
@@ -335,6 +331,7 @@ def required_bound(
     point: DualPoint | None = None,
     threads: int = 1,
     small: bool = True,
+    params: Parameters = DEFAULT,
 ) -> DualPoint:
     """Maximize L by the volume algorithm.
 
@@ -352,14 +349,20 @@ def required_bound(
         ascent.go_on(replace(limit, iterations=None if iterations is None else done + iterations), on_progress)
     else:
         charges = None if point is None else point.charges
-        at = RequiredEvaluator(instance, start if point is None else point.multipliers, charges, threads, small=small)
+        at = RequiredEvaluator(
+            instance,
+            start if point is None else point.multipliers,
+            charges,
+            threads,
+            small=small,
+            params=params.of(SubproblemParameters),
+        )
         near = all(relaxed.tree.convex for relaxed in at.relaxed)
-        pace, fast_iterations = (FAST, FAST_ITERATIONS) if near else (FAR, FAR_ITERATIONS)
-        ascent = Ascent(at, limit, on_progress, pace, fast_iterations)
+        ascent = Ascent(at, limit, on_progress, params, far=not near)
     assert isinstance(ascent.at, RequiredEvaluator)
     if ascent.at.charged:
         limit = ascent.limit
-        ascent.limit = limit.share(1 - REFINED)
+        ascent.limit = limit.share(1 - ascent.params.refined)
         ascent.maximize(packing_cuts=False)
         ascent.limit = limit
         ascent.refine(final=True)
@@ -372,7 +375,7 @@ def required_bound(
         ascent.value,
         ascent.share.copy(),
         evaluations=ascent.iterations,
-        charges=STEEP * found[types:],
+        charges=found[types:],
         rows=ascent.at.rows,
         ascent=ascent,
     )

@@ -27,6 +27,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from kanon_milp.bounds.parameters import PackingParameters
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged
 from kanon_milp.system.arrays import Flags, Floats, Ints, Ints32
@@ -110,11 +111,6 @@ def nested_shares(covers: Ragged[np.int32], share: Floats, widest: int, types: i
 TypeSets: TypeAlias = Ragged[np.int32]
 """Sets of row types, each ascending."""
 
-# Of the search for violated cuts, found on samples of Adult and all of it, k from 2 to 25.
-LEAST_SHARE = 1e-3  # of a candidate; one with less is not counted
-LEAST_EXCESS = 0.05  # what a cut must be violated by to be worth it
-WIDEST = 50  # row types of a set, at most; those of Adult that help have 2 to 15
-
 
 def type_sets(sets: Iterable[Iterable[int]]) -> TypeSets:
     """From sets of numbers of row types, in any order."""
@@ -166,20 +162,23 @@ class PackingCuts:
         return found
 
 
-def violated_sets(instance: Instance, share: Floats, known: TypeSets, most: int) -> TypeSets:
+def violated_sets(
+    instance: Instance, share: Floats, known: TypeSets, most: int, params: PackingParameters | None = None
+) -> TypeSets:
     """Covers of candidates whose cuts are violated by a point of the relaxation, the worst first, at most so many.
 
     share: float64 (G,), y. known: sets that are not found again.
     """
+    p = params or PackingParameters()
     candidates = instance.candidates
-    shares = np.where(share > LEAST_SHARE, share, 0.0)
-    inside = nested_shares(candidates.covers, shares, WIDEST, instance.types.count)
+    shares = np.where(share > p.least_share, share, 0.0)
+    inside = nested_shares(candidates.covers, shares, p.widest, instance.types.count)
     excess = inside - candidates.support // instance.least
-    excess[candidates.covers.lengths > WIDEST] = 0.0
+    excess[candidates.covers.lengths > p.widest] = 0.0
     worst = np.argsort(-excess, kind="stable")[: most + known.lists]
     seen = {each.tobytes() for each in known.each()}
     found: list[Ints32] = []
-    for g in worst[excess[worst] > LEAST_EXCESS].tolist():
+    for g in worst[excess[worst] > p.least_excess].tolist():
         cover = np.sort(candidates.members[candidates.indptr[g] : candidates.indptr[g + 1]])
         if cover.tobytes() not in seen and len(found) < most:
             seen.add(cover.tobytes())

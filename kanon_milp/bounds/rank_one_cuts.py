@@ -31,6 +31,7 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from kanon_milp.bounds.parameters import SeparationParameters
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.ragged import Ragged, indptr_of
@@ -147,12 +148,6 @@ Cut: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], int]
 """Row types in rising order, their weights, the denominator."""
 
 DENOMINATORS = (2, 3, 4, 5)
-WIDEST = 9  # row types
-LEAST_VIOLATION = 0.03
-NEARLY = -0.15  # triples violated by this are seeds of larger sets
-SEEDS = 400
-STRONGEST = 4  # one in so many seeds is one of the most violated, where the others are drawn
-TOUCHING = 6  # new cuts of a round that a row type is part of, at most
 
 
 class FractionalGroups(NamedTuple):
@@ -195,13 +190,13 @@ class Seeds(NamedTuple):
     in each turn others. threads: that they are grown on; the cuts are the same on any number.
     """
 
-    most: int = SEEDS
+    most: int
     turn: int | None = None
     threads: int = 1
 
-    def of(self, triples: Ints) -> Ints:
-        """Some of them. triples: the most violated ones first."""
-        first = self.most if self.turn is None else self.most // STRONGEST
+    def of(self, triples: Ints, strongest: int) -> Ints:
+        """Some of them. triples: the most violated ones first. strongest: one in so many is one of these."""
+        first = self.most if self.turn is None else self.most // strongest
         others = triples[first:]
         if self.turn is None or not len(others):
             return triples[:first]
@@ -210,41 +205,54 @@ class Seeds(NamedTuple):
 
 
 def separate(
-    groups: Groups, share: Floats, counts: Ints, most: int, known: RankOneCuts, seeds: Seeds | None = None
+    groups: Groups,
+    share: Floats,
+    counts: Ints,
+    most: int,
+    known: RankOneCuts,
+    seeds: Seeds | None = None,
+    params: SeparationParameters | None = None,
 ) -> RankOneCuts:
     """Up to `most` violated cuts that are not known, the most violated ones for their width, spread over the row types.
 
     share: float64 (C,), how often each group is used. counts: int64 (t,), rows of each row type.
     """
-    seeds = seeds or Seeds()
+    p = params or SeparationParameters()
+    seeds = seeds or Seeds(p.seeds)
     used = share > 1e-7
     few = groups.subset(used)
     of_type, copies_of_type = few.by_type(len(counts))
     point = FractionalGroups(*few.types, few.copies, share[used], *of_type, copies_of_type, counts)
-    sets, violations = _smallest(point, NEARLY)
+    sets, violations = _smallest(point, p.nearly)
     order = np.argsort(-violations, kind="stable")
-    violated = order[violations[order] > LEAST_VIOLATION]
-    chosen = sets[seeds.of(order[sets[order, 2] >= 0])]
+    violated = order[violations[order] > p.least_violation]
+    chosen = sets[seeds.of(order[sets[order, 2] >= 0], p.strongest)]
     with ThreadPoolExecutor(seeds.threads) as executor:
-        larger = list(executor.map(lambda denominator: _enlarged(point, chosen, denominator), DENOMINATORS))
-    small = np.full((len(violated), WIDEST), -1)
+        larger = list(
+            executor.map(
+                lambda denominator: _enlarged(point, chosen, denominator, p.widest, p.least_violation), DENOMINATORS
+            )
+        )
+    small = np.full((len(violated), p.widest), -1)
     small[:, :3] = sets[violated]
     found = [(small, (small >= 0).astype(np.int64), violations[violated]), *larger]
     denominators = np.repeat((2, *DENOMINATORS), [len(each) for _, _, each in found])
     types, weights, over = (np.concatenate(each) for each in zip(*found, strict=True))
     # a wide cut is a part of more groups and says less about each
     first = np.argsort(-over / np.sqrt((types >= 0).sum(axis=1)), kind="stable")
-    return _choose(types[first], weights[first], denominators[first], most, len(counts), known)
+    return _choose(types[first], weights[first], denominators[first], most, len(counts), known, p.touching)
 
 
-def _choose(sets: Ints, weights: Ints, denominators: Ints, most: int, types: int, known: RankOneCuts) -> RankOneCuts:
+def _choose(
+    sets: Ints, weights: Ints, denominators: Ints, most: int, types: int, known: RankOneCuts, touching: int
+) -> RankOneCuts:
     """The first ones, in lowest terms, none twice, and no row type in too many. sets: row types, -1 for none."""
     seen: set[Cut] = {(tuple(i), tuple(p), d) for i, p, d in known.each()}
     touched = [0] * types
     cuts: list[Cut] = []
     for each, by, denominator in zip(sets.tolist(), weights.tolist(), denominators.tolist(), strict=True):
         chosen = [i for i in each if i >= 0]
-        if any(touched[i] >= TOUCHING for i in chosen):
+        if any(touched[i] >= touching for i in chosen):
             continue
         pairs = sorted(zip(chosen, by, strict=False))
         shared = math.gcd(denominator, *by[: len(chosen)])
@@ -429,8 +437,8 @@ def _best_addition(
 
 
 @compiled
-def _enlarged(point: FractionalGroups, seeds: Ints, d: int) -> tuple[Ints, Ints, Floats]:
-    """From each seed, with weights 1/d, up to `WIDEST` row types; what is violated by more than `LEAST_VIOLATION` at
+def _enlarged(point: FractionalGroups, seeds: Ints, d: int, widest: int, least: float) -> tuple[Ints, Ints, Floats]:
+    """From each seed, with weights 1/d, up to `widest` row types; what is violated by more than `least` at
     any width.
 
     Returns (row types, -1 for none; weights; violations).
@@ -438,7 +446,6 @@ def _enlarged(point: FractionalGroups, seeds: Ints, d: int) -> tuple[Ints, Ints,
     share, begins, of_type, copies_of_type, counts = (
         point.share, point.begins, point.of_type, point.copies_of_type, point.counts,
     )  # fmt: skip
-    widest, least = WIDEST, LEAST_VIOLATION
     found, weights, violation = np.empty((1024, widest), np.int64), np.empty((1024, widest), np.int64), np.empty(1024)
     end, stamp = 0, 0
     totals = Totals(

@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from kanon_milp.bounds.dual import NEVER, TOO_FINE, ExactDual, Proof, priced_cuts, prove, required_phi
+from kanon_milp.bounds.parameters import FixingParameters
 from kanon_milp.bounds.pricing import possible_pairs, unsorted_rows
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.assignment import Assignment
@@ -26,11 +27,6 @@ from kanon_milp.system.jit import compiled
 from kanon_milp.system.limit import NO_LIMIT, Limit
 
 SOME = 1_000_000  # pairs that are looked at in one go
-SEARCHED = 500_000  # pairs up to which groups with rank-1 cuts are searched pair by pair; beyond, φ alone decides
-NODES = 20_000  # of the search for a group with a row; beyond it the pair stays
-STEPS = 400_000_000  # of all these searches, some seconds; pairs that come later are decided without one
-LOOKED_AT = 20_000_000  # row types in the covers of pairs that are looked at one by one
-AT_ONCE = 1_000_000  # of these between two looks at the clock
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +79,7 @@ class ReducedCosts(Reduction[Dropped]):
     kept: Assignment | None = None
     limit: Limit = NO_LIMIT
     proof: Proof | None = None
+    params: FixingParameters = field(default_factory=FixingParameters, repr=False)
     _known: dict[Instance, tuple[Flags, Flags]] = field(default_factory=dict, init=False, repr=False)
     name: ClassVar[str] = "reduced_costs"
 
@@ -140,7 +137,7 @@ class ReducedCosts(Reduction[Dropped]):
         left for it. room: U - 1 - L."""
         dual, instance, candidates = self.dual, found.instance, found.instance.candidates
         assert found.candidates is not None
-        if candidates.pairs > SEARCHED:
+        if candidates.pairs > self.params.searched:
             # φ is a lower bound of every group's value, whatever rows it holds
             possible = np.maximum(found.phi, 0) <= room
             return possible, possible[candidates.candidate_of_pair()]
@@ -148,7 +145,7 @@ class ReducedCosts(Reduction[Dropped]):
         below = room + np.minimum(found.phi, 0) + 1
         rows = unsorted_rows(instance.types.counts, np.ascontiguousarray(dual.multipliers, dtype=np.int64))
         cuts = priced_cuts(dual, instance.types.count)
-        pairs = possible_pairs(found.candidates, rows, cuts, below, NODES, STEPS)
+        pairs = possible_pairs(found.candidates, rows, cuts, below, self.params.nodes, self.params.steps)
         return np.logical_or.reduceat(pairs, candidates.indptr[:-1]), pairs
 
     def _required(self, found: Proof) -> tuple[Flags, Flags]:
@@ -187,9 +184,9 @@ class ReducedCosts(Reduction[Dropped]):
         looked = np.flatnonzero(pairs)
         assert dual.charges is not None
         charged_or_quick = bool(len(dual.charges)) or not found.priced
-        if charged_or_quick and int(candidates.covers.lengths[of_pair[looked]].sum()) <= LOOKED_AT:
+        if charged_or_quick and int(candidates.covers.lengths[of_pair[looked]].sum()) <= self.params.looked_at:
             ends = np.cumsum(candidates.covers.lengths[of_pair[looked]])
-            for some in np.split(looked, np.flatnonzero(np.diff(ends // AT_ONCE)) + 1):
+            for some in np.split(looked, np.flatnonzero(np.diff(ends // self.params.at_once)) + 1):
                 if self.limit.over:
                     break
                 pairs[some] = _with_each(found, some, room + 1) <= most[of_pair[some]]

@@ -17,6 +17,7 @@ from kanon_milp.presolve.instance import Instance, mutation_guard
 from kanon_milp.solvers.call import OnProgress
 from kanon_milp.solvers.proof import REGISTERED, Backing
 from kanon_milp.system.limit import Limit
+from kanon_milp.system.parameters import DEFAULT, Parameters
 
 if TYPE_CHECKING:
     from kanon_milp.bounds.dual import DualPoint
@@ -52,8 +53,9 @@ class BoundTask:
 
     limit: when to stop; a bound that cannot look at it may take longer. dual: the best multipliers so far, if there are
     any. table: the cheapest assignment so far, if there is one. threads: processors to use. on_progress: to be called
-    with bounds on the way, in units of `instance.levels.unit`. enough: whether a point is good enough to end there;
-    bounds that go in rounds ask it with the seconds that their next unit is likely to take.
+    with bounds on the way, in units of `instance.levels.unit`. parameters: numbers of the user's. enough: whether a
+    point is good enough to end there; bounds that go in rounds ask it with the seconds that their next unit is likely
+    to take.
     """
 
     limit: BoundLimit = field(default_factory=BoundLimit)
@@ -61,6 +63,7 @@ class BoundTask:
     table: Assignment | None = None
     threads: int = 1
     on_progress: OnProgress | None = None
+    parameters: Parameters = DEFAULT
     enough: Callable[[DualPoint, float], bool] | None = None
 
 

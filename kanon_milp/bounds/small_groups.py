@@ -38,7 +38,6 @@ Scalar = TypeVar("Scalar", np.float64, np.int64)
 MOST = 4  # rows of a group
 STEPS = 100_000_000  # multisets times nodes of a table, at most: a tenth of a second
 LARGEST = 1 << 62
-TRIED, EXACT_TRIED = 20_000, 200_000  # rows that are tried for one candidate, and for the proof
 
 
 class SmallSizes(NamedTuple):

@@ -27,7 +27,7 @@ from kanon_milp.errors import InputError
 P = TypeVar("P")
 Number = int | float | bool
 
-MODULES: tuple[str, ...] = ()
+MODULES: tuple[str, ...] = ("bounds.parameters",)
 """Modules that register parameters, imported when names are looked up."""
 _KINDS: dict[str, type[Any]] = {}
 

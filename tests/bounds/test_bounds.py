@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
 import polars as pl
@@ -25,7 +24,6 @@ import kanon_milp as km
 from kanon_milp.bounds import (
     DualPoint,
     evaluate,
-    evaluation,
     exact_value,
     lagrangian,
     proven_bound,
@@ -34,6 +32,7 @@ from kanon_milp.bounds import (
     type_sets,
 )
 from kanon_milp.bounds.evaluation import Evaluator
+from kanon_milp.bounds.parameters import SubproblemParameters
 from kanon_milp.errors import InputError
 from kanon_milp.formulations.strong import build_strong
 from kanon_milp.presolve.instance import Instance, prepare
@@ -177,8 +176,7 @@ def test_threads_share_the_candidates_and_change_nothing(case: Case, data: st.Da
     assume(covered(instance))
     point = np.array(drawn_multipliers(data, instance.types.count, 4)) / 4
     undivided = Evaluator(instance)(point)
-    with mock.patch.object(evaluation, "DIVIDED", 0):
-        found = [Evaluator(instance, threads)(point) for threads in (1, 3)]
+    found = [Evaluator(instance, threads, SubproblemParameters(divided=0))(point) for threads in (1, 3)]
     for each in found:
         assert each.value == pytest.approx(undivided.value)
         assert each.phi == pytest.approx(undivided.phi)

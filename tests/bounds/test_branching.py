@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from kanon_milp.bounds.columns.cut_rounds import raise_bound
 from kanon_milp.bounds.columns.master import Master
 from kanon_milp.bounds.columns.program import GroupProgram
 from kanon_milp.bounds.columns.strong_branching import Pairs, best_pair
+from kanon_milp.bounds.parameters import BranchParameters
 from kanon_milp.formulations import get_formulation
 from kanon_milp.heuristics.greedy import greedy
 from kanon_milp.heuristics.grouping import pairs_at
@@ -111,25 +113,23 @@ def test_it_closes_below_the_optimum_and_finds_it(case: Case, above: int, rounds
 
 
 @pytest.mark.parametrize(("rows", "k", "seed"), [(30, 3, 0), (45, 4, 1), (60, 5, 2)])
-def test_branches_agree_with_one_model(rows: int, k: int, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_branches_agree_with_one_model(rows: int, k: int, seed: int) -> None:
     """Without cuts in the nodes it has to branch, and it does."""
-    monkeypatch.setattr(branching, "ROUNDS", 0)
     instance = reduced(census_problem(rows, k))
     best = present(model_of(instance))
     dual, groups = started(instance, 0)
     asked = Asked(best)
-    tree = BranchAndBound(NodeBounds(instance, dual, groups), best + 1 + seed)
+    tree = BranchAndBound(NodeBounds(instance, dual, groups), best + 1 + seed, params=BranchParameters(rounds=0))
     assert tree.solve(NO_LIMIT, -1, asked.leaf, asked.look)
     assert tree.bound == best == asked.best
     assert tree.nodes > asked.leaves  # some were branched on
 
 
 def test_what_is_not_solved_keeps_the_bound_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(branching, "ROUNDS", 0)
     instance = reduced(census_problem(60, 5))
     best = present(model_of(instance))
     dual, groups = started(instance, 0)
-    tree = BranchAndBound(NodeBounds(instance, dual, groups), best + 1)
+    tree = BranchAndBound(NodeBounds(instance, dual, groups), best + 1, params=BranchParameters(rounds=0))
     first = tree.bound
     assert first < best
     # a limit that is over changes nothing
@@ -159,9 +159,8 @@ def test_what_is_not_solved_keeps_the_bound_down(monkeypatch: pytest.MonkeyPatch
     assert first <= tree.bound <= best
 
 
-def test_what_the_solver_does_not_solve_is_branched_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_solver_does_not_solve_is_branched_on() -> None:
     """It is tried again where much less is left."""
-    monkeypatch.setattr(branching, "ROUNDS", 0)
     instance = reduced(census_problem(60, 5))
     best = present(model_of(instance))
     asked, failed = Asked(best), list[int]()
@@ -172,7 +171,7 @@ def test_what_the_solver_does_not_solve_is_branched_on(monkeypatch: pytest.Monke
             return None
         return asked.leaf(node, below)
 
-    tree = BranchAndBound(NodeBounds(instance, *started(instance, 0)), best + 3)
+    tree = BranchAndBound(NodeBounds(instance, *started(instance, 0)), best + 3, params=BranchParameters(rounds=0))
     assert tree.solve(NO_LIMIT, NEVER, leaf, asked.look)
     assert tree.bound == best == asked.best
     first, second = failed
@@ -242,7 +241,7 @@ def test_a_trial_leaves_the_master_problem_as_it_was() -> None:
     pairs = Pairs.of(instance)
     every = np.ones(instance.candidates.pairs, dtype=bool)
     scores: dict[int, float] = {}
-    pair = present(best_pair(master, pairs, every, 3.0, scores, NO_LIMIT))
+    pair = present(best_pair(master, pairs, every, 3.0, scores, NO_LIMIT, BranchParameters()))
     assert pairs.single[pair]
     assert scores[pair] == max(scores.values()) > 0
     again = present(master.solve(NO_LIMIT))
@@ -252,7 +251,7 @@ def test_a_trial_leaves_the_master_problem_as_it_was() -> None:
     same = Master(GroupProgram.of(instance, dual), master.groups, basis)
     assert present(same.solve(NO_LIMIT)).upper == pytest.approx(first.upper, abs=0.03)
     integral = np.zeros_like(every)
-    assert best_pair(master, pairs, integral, 3.0, {}, NO_LIMIT) is None
+    assert best_pair(master, pairs, integral, 3.0, {}, NO_LIMIT, BranchParameters()) is None
 
 
 @pytest.fixture
@@ -271,7 +270,7 @@ def branched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     monkeypatch.setattr(SizesGuide, "promising", lambda *_: False)
     monkeypatch.setattr(SizesGuide, "raise_bound", no_cuts)
     monkeypatch.setattr(SizesGuide, "branches", property(lambda guide: guide.tracker.best is not None))
-    monkeypatch.setattr(branching, "ROUNDS", 0)
+    monkeypatch.setattr(branching, "BranchParameters", partial(BranchParameters, rounds=0))
     monkeypatch.setattr(SizesGuide, "search_briefly", lambda _: None)
     monkeypatch.setattr(Search, "run", lambda *_: None)
     monkeypatch.setattr(method, "LEAF", -1)

@@ -24,7 +24,6 @@ from kanon_milp.bounds import (
     BoundLimit,
     DualPoint,
     certify,
-    evaluation,
     exact_value,
     lagrangian,
     proven_bound,
@@ -33,7 +32,6 @@ from kanon_milp.bounds import (
 )
 from kanon_milp.bounds.built_in import ColumnGenerationBound, RelaxAndCutBound
 from kanon_milp.bounds.closed_form import PricedCandidates
-from kanon_milp.bounds.columns import relax_and_cut as relaxed
 from kanon_milp.bounds.columns.cut_rounds import _next_unit, raise_bound
 from kanon_milp.bounds.columns.relax_and_cut import (
     Columns,
@@ -43,6 +41,7 @@ from kanon_milp.bounds.columns.relax_and_cut import (
     minimize,
     relax_and_cut,
 )
+from kanon_milp.bounds.parameters import RelaxAndCutParameters
 from kanon_milp.bounds.pricing import possible_pairs, unsorted_rows
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, PricedCuts, RankOneCuts
 from kanon_milp.bounds.reduced_costs import ReducedCosts
@@ -55,6 +54,7 @@ from kanon_milp.presolve.reductions import reduce
 from kanon_milp.solvers import LinearModel, SolverResult, StopReason
 from kanon_milp.solvers.highs import HighsAdapter
 from kanon_milp.system.limit import Limit
+from kanon_milp.system.parameters import Parameters
 from kanon_milp.verify import check_certificate
 
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -154,17 +154,17 @@ def test_rounds_end_when_the_point_is_good_enough() -> None:
 )
 def test_the_next_unit_is_foreseen_by_the_last_rounds(values: list[float], expected: float) -> None:
     """Four rounds in four seconds: the last three of these tell the pace."""
-    assert _next_unit([0.0, *values], [0.0, 0.0, 2.0, 3.0, 4.0]) == pytest.approx(expected)
+    assert _next_unit([0.0, *values], [0.0, 0.0, 2.0, 3.0, 4.0], 3) == pytest.approx(expected)
 
 
-def test_steps_over_all_of_the_table_close_a_part_of_the_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_over_all_of_the_table_close_a_part_of_the_gap() -> None:
     instance = reduced(census_problem(120, 5))
     dual = lagrangian(instance)
-    monkeypatch.setattr(evaluation, "DIVIDED", 0)
+    params = Parameters({"subproblems.divided": 0})
     seen: list[float | None] = []
     limit = BoundLimit(rounds=8)
     first, second = (
-        relax_and_cut(instance, dual, limit, threads, lambda p: seen.append(p.bound)) for threads in (1, 2)
+        relax_and_cut(instance, dual, limit, threads, lambda p: seen.append(p.bound), params) for threads in (1, 2)
     )
     assert proven_bound(instance, round_dual(first)) >= proven_bound(instance, round_dual(dual)) + 2
     assert (first.multipliers == second.multipliers).all()
@@ -246,9 +246,8 @@ def test_no_bound_is_above_the_optimum_where_searches_give_up(case: Case, rounds
     instance = reduced(case.problem())
     if expected is None:
         return
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(relaxed, "NODES", 1)
-        raised = relax_and_cut(instance, lagrangian(instance, iterations=60), BoundLimit(rounds=rounds))
+    start, one = lagrangian(instance, iterations=60), Parameters({"relax_and_cut.nodes": 1})
+    raised = relax_and_cut(instance, start, BoundLimit(rounds=rounds), params=one)
     assert exact_value(instance, round_dual(raised)) <= expected / instance.levels.unit
 
 
@@ -272,7 +271,7 @@ def test_steps_come_near_the_value_of_the_linear_program() -> None:
     )  # fmt: skip
     assert answer.fun - 0.5 < ascent.value <= answer.fun + 1e-6
     used, share = ascent.pool.used()
-    assert used.count == (ascent.pool.share > relaxed.USED).sum() == len(share)
+    assert used.count == (ascent.pool.share > RelaxAndCutParameters.used).sum() == len(share)
 
 
 @given(st.data())

@@ -22,7 +22,7 @@ from test_bounds import Q8, reduced, strong_lp
 import kanon_milp as km
 from kanon_milp.bounds import lagrangian
 from kanon_milp.bounds.dual import NEVER, DualPoint, exact_value, proven_bound, required_phi, round_dual
-from kanon_milp.bounds.evaluation import STEEP, RequiredEvaluator
+from kanon_milp.bounds.evaluation import RequiredEvaluator
 from kanon_milp.bounds.lagrangian_bound import required_bound
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.presolve.instance import Instance, prepare
@@ -45,7 +45,7 @@ def evaluate_required(
     at = RequiredEvaluator(instance, multipliers)
     point = at.start()
     if charges is not None:
-        point[len(multipliers) :] = charges / STEEP
+        point[len(multipliers) :] = charges
     found = at(point, everything=True)
     return found.value, found.phi
 

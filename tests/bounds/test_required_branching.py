@@ -18,11 +18,11 @@ from test_branching import NEVER, Asked, model_of
 
 import kanon_milp as km
 from kanon_milp.bounds import BoundLimit, DualPoint
-from kanon_milp.bounds.columns import branching
 from kanon_milp.bounds.columns.branching import BranchAndBound, NodeBounds
 from kanon_milp.bounds.columns.cut_rounds import CutRounds
 from kanon_milp.bounds.dual import can_be_priced
 from kanon_milp.bounds.lagrangian_bound import required_bound
+from kanon_milp.bounds.parameters import BranchParameters
 from kanon_milp.methods import branching as method
 from kanon_milp.methods import required_guide
 from kanon_milp.methods.core_trials import CoreTrials
@@ -92,11 +92,10 @@ def test_it_closes_below_the_optimum_and_finds_it(case: SensitiveCase, above: in
 @pytest.mark.parametrize("seed", range(2))
 def test_branches_agree_with_one_model(kind: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without cuts in the nodes it has to branch, and it does."""
-    monkeypatch.setattr(branching, "ROUNDS", 0)
     instance = presolve(problem(22, REQUIREMENTS[kind], seed), Clock(), merge=True).instance
     best = present(model_of(instance))
     asked = Asked(best)
-    tree = BranchAndBound(started(instance, 0), best + 1 + seed)
+    tree = BranchAndBound(started(instance, 0), best + 1 + seed, params=BranchParameters(rounds=0))
     assert tree.solve(NO_LIMIT, -1, asked.leaf, asked.look)
     assert tree.bound == best == asked.best
     assert tree.nodes > asked.leaves  # some were branched on

@@ -22,12 +22,12 @@ from test_rank_one import Row, drawn_rows
 
 import kanon_milp as km
 from kanon_milp.bounds import valued_pricing
-from kanon_milp.bounds.columns import cut_rounds
 from kanon_milp.bounds.columns.cut_rounds import CutRounds
 from kanon_milp.bounds.columns.program import RequiredProgram
 from kanon_milp.bounds.dual import FINE, DualPoint, Proof, can_be_priced, exact_value, prove, round_dual
 from kanon_milp.bounds.evaluation import RequiredEvaluator
 from kanon_milp.bounds.lagrangian_bound import required_bound
+from kanon_milp.bounds.parameters import RoundParameters
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts
 from kanon_milp.bounds.registry import BoundLimit
 from kanon_milp.bounds.relaxations import relaxations_of
@@ -36,6 +36,7 @@ from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.system.arrays import Floats
 from kanon_milp.system.clock import Clock
+from kanon_milp.system.parameters import Parameters
 
 relaxed = settings(
     deadline=None,
@@ -207,12 +208,12 @@ def test_cuts_raise_the_bound() -> None:
 
 
 @pytest.mark.parametrize("seconds", [0.0, 1e6])
-def test_rounds_have_more_cuts_unless_they_are_cut_short(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cut_rounds, "SHORTEST", seconds)
+def test_rounds_have_more_cuts_unless_they_are_cut_short(seconds: float) -> None:
     instance = presolve(problem(60, km.TCloseness("0.3")), Clock(), merge=True).instance
     point = required_bound(instance, iterations=400)
-    cuts = CutRounds(instance, replace(point, charges=np.zeros(0)), None)
-    before, first = cuts.value, cut_rounds.FIRST
+    params = Parameters({"cut_rounds.shortest": seconds})
+    cuts = CutRounds(instance, replace(point, charges=np.zeros(0)), None, params)
+    before, first = cuts.value, RoundParameters.first
     cuts.go_on(BoundLimit(rounds=2), lambda _: None)
     assert cuts.value >= before
     assert (cuts.at.cut_multipliers > 0).all()
@@ -221,7 +222,7 @@ def test_rounds_have_more_cuts_unless_they_are_cut_short(seconds: float, monkeyp
         assert cuts._rounds._most == 4 * first
         assert cuts.at.rank_one_cuts.count
     else:
-        assert cuts._rounds._most == max(first // 4, cut_rounds.FEWEST_CAREFULLY)
+        assert cuts._rounds._most == max(first // 4, RoundParameters.fewest_carefully)
 
 
 def test_without_cuts_it_is_the_required_bound() -> None:

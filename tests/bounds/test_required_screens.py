@@ -22,13 +22,16 @@ from test_bounds import Q8, reduced
 import kanon_milp as km
 from kanon_milp.bounds import evaluation, lagrangian, tree_subproblem, valued_groups
 from kanon_milp.bounds.dual import DualPoint, proven_bound, round_dual
-from kanon_milp.bounds.evaluation import STEEP, RequiredEvaluator
+from kanon_milp.bounds.evaluation import RequiredEvaluator
 from kanon_milp.bounds.lagrangian_bound import required_bound
+from kanon_milp.bounds.parameters import SubproblemParameters
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.bounds.tree_subproblem import ValuedRows, make_workspace
 from kanon_milp.bounds.valued_groups import Cells
 from kanon_milp.presolve.instance import Instance, prepare
+from kanon_milp.system.parameters import Parameters
 
+EVERY_SIZE = SubproblemParameters(tries=10**6)
 compose, compose_star = runnable(tree_subproblem.compose), runnable(tree_subproblem.compose_star)
 candidate_of = runnable(valued_groups.candidate_of)
 
@@ -50,22 +53,20 @@ def points(rng: np.random.Generator, at: RequiredEvaluator, number: int) -> list
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_screened_and_unscreened_values_are_the_same(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluation, "TRIES", 10**6)
-
+def test_screened_and_unscreened_values_are_the_same(kind: str) -> None:
     @given(sensitive_cases([kind], max_rows=8, sides=False), st.integers(0, 1 << 30))
     @settings(relaxed, max_examples=examples(40, 4))
     def same(case: SensitiveCase, seed: int) -> None:
         instance = prepare(case.problem())
         assume(covered(instance))
-        at, best = RequiredEvaluator(instance), optimum(case.case.rows, case.k, **case.judged())
+        at, best = RequiredEvaluator(instance, params=EVERY_SIZE), optimum(case.case.rows, case.k, **case.judged())
         for point in points(np.random.default_rng(seed), at, 5):
             found = at(point)
             # one that remembers nothing, and solves everything
-            whole = RequiredEvaluator(instance)(point, everything=True)
+            whole = RequiredEvaluator(instance, params=EVERY_SIZE)(point, everything=True)
             assert np.minimum(found.phi, 0.0) == pytest.approx(np.minimum(whole.phi, 0.0), abs=1e-6)
             assert found.value == pytest.approx(whole.value, abs=1e-6)
-            charges = STEEP * point[at.types :]
+            charges = point[at.types :]
             rounded = DualPoint(point[: at.types], found.value, charges=charges)
             assert best is None or proven_bound(instance, round_dual(rounded)) * instance.levels.unit <= best
 
@@ -87,14 +88,13 @@ CENSUS = {
 
 
 @pytest.mark.parametrize("name", CENSUS)
-def test_a_walk_over_a_census_is_screened_without_a_wrong_skip(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluation, "TRIES", 10**6)
+def test_a_walk_over_a_census_is_screened_without_a_wrong_skip(name: str) -> None:
     instance = census_instance(CENSUS[name])
-    at, rng = RequiredEvaluator(instance), np.random.default_rng(1)
+    at, rng = RequiredEvaluator(instance, params=EVERY_SIZE), np.random.default_rng(1)
     point, skipped = at.start(), 0
     for _ in range(25):
         found = at(point)
-        whole = RequiredEvaluator(instance)(point, everything=True)
+        whole = RequiredEvaluator(instance, params=EVERY_SIZE)(point, everything=True)
         assert np.minimum(found.phi, 0.0) == pytest.approx(np.minimum(whole.phi, 0.0), abs=1e-6)
         skipped += int((found.phi == 0).sum())
         point = point + 0.02 * found.subgradient + 0.01 * rng.standard_normal(len(point))
@@ -137,13 +137,12 @@ def test_stars_are_composed_as_any_tree(name: str, integral: bool, grain: int | 
 
 
 @pytest.mark.parametrize("name", CENSUS)
-def test_few_sizes_give_a_bound_below(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_sizes_give_a_bound_below(name: str) -> None:
     instance = census_instance(CENSUS[name])
     at = RequiredEvaluator(instance)
     point, found = at.start(), []
     for tries in (2, 4, 10**6):
-        monkeypatch.setattr(evaluation, "TRIES", tries)
-        where = RequiredEvaluator(instance)
+        where = RequiredEvaluator(instance, params=SubproblemParameters(tries=tries))
         walk = point
         for _ in range(8):
             found.append(np.minimum(where(walk).phi, 0.0))
@@ -185,16 +184,16 @@ def test_guides_for_a_construction_come_with_the_point() -> None:
     assert point.open_share is not None
     assert ((point.open_share >= 0) & (point.open_share <= 1)).all()
     assert point.charges is not None
-    phi = point.ascent.at(np.concatenate([point.multipliers, point.charges / STEEP]), everything=True).phi
+    phi = point.ascent.at(np.concatenate([point.multipliers, point.charges]), everything=True).phi
     value = float(phi[phi < 0].sum() + instance.types.counts @ point.multipliers)
     assert value == pytest.approx(point.value)
 
 
-def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluation, "DIVIDED", 1)
+def test_threads_change_nothing() -> None:
+    divided = Parameters({"subproblems.divided": 1})
     instance = census_instance(CENSUS["shares and presence"])
-    one = required_bound(instance, iterations=40)
-    two = required_bound(instance, iterations=40, threads=2)
+    one = required_bound(instance, iterations=40, params=divided)
+    two = required_bound(instance, iterations=40, threads=2, params=divided)
     assert (one.multipliers == two.multipliers).all()
     assert one.value == two.value
 

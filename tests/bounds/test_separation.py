@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from kanon_milp.bounds import rank_one_cuts
-from kanon_milp.bounds.rank_one_cuts import LEAST_VIOLATION, NO_CUTS, TOUCHING, RankOneCuts, separate
+from kanon_milp.bounds.parameters import SeparationParameters
+from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts, separate
 from kanon_milp.presolve.assignment import Groups
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -44,9 +44,12 @@ def violation(row: tuple[Any, Any, int], solution: Solution) -> float:
     return left - math.floor(sum((p[i] * counts[i] for i in p), Fraction(0)))
 
 
-def found_in(solution: Solution, most: int, known: RankOneCuts = NO_CUTS) -> list[tuple[list[int], list[int], int]]:
-    counts, groups, share = solution
-    return separate(packed(groups), np.array(share), np.array(counts, dtype=np.int64), most, known).each()
+def found_in(
+    solution: Solution, most: int, touching: int = SeparationParameters.touching, known: RankOneCuts = NO_CUTS
+) -> list[tuple[list[int], list[int], int]]:
+    (counts, groups, share), params = solution, SeparationParameters(touching=touching)
+    rows = np.array(counts, dtype=np.int64)
+    return separate(packed(groups), np.array(share), rows, most, known, params=params).each()
 
 
 def vertex(counts: list[int], groups: list[dict[int, int]], cost: list[int]) -> Solution:
@@ -88,45 +91,45 @@ def test_what_is_found_is_violated_and_new(solution: Solution, most: int) -> Non
     keys = [(tuple(types), tuple(weights), d) for types, weights, d in rows]
     assert len(set(keys)) == len(keys)
     for types, weights, d in rows:
-        assert violation((types, weights, d), solution) > LEAST_VIOLATION - 1e-6
+        assert violation((types, weights, d), solution) > SeparationParameters.least_violation - 1e-6
         assert 0 < min(weights) <= max(weights) < d
         assert math.gcd(d, *weights) == 1
     for i in range(len(solution[0])):
-        assert sum(i in types for types, _, _ in rows) <= TOUCHING
+        assert sum(i in types for types, _, _ in rows) <= SeparationParameters.touching
     # known ones are not found again
-    again = found_in(solution, most, RankOneCuts.of(rows))
+    again = found_in(solution, most, known=RankOneCuts.of(rows))
     assert not {(tuple(types), tuple(weights), d) for types, weights, d in again} & set(keys)
 
 
 @given(solutions())
 @settings(relaxed, max_examples=examples(60, 20))
 def test_all_violated_rows_of_up_to_three_row_types_with_one_half_each(solution: Solution) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rank_one_cuts, "TOUCHING", MANY)
-        found = {tuple(types) for types, weights, d in found_in(solution, MANY) if d == 2 and set(weights) == {1}}
+    found = {tuple(types) for types, weights, d in found_in(solution, MANY, MANY) if d == 2 and set(weights) == {1}}
     by = {
         chosen: violation((chosen, [1] * size, 2), solution)
         for size in (1, 2, 3)
         for chosen in itertools.combinations(range(len(solution[0])), size)
     }
     for chosen, over in by.items():
-        if over > LEAST_VIOLATION + 1e-6 and chosen not in found:
+        if over > SeparationParameters.least_violation + 1e-6 and chosen not in found:
             # it may follow from a single row type and the others
             splits = [((i,), tuple(j for j in chosen if j != i)) for i in chosen]
             assert any(over <= max(by[one], 0) + max(by[rest], 0) + 1e-6 for one, rest in splits if rest)
     for chosen in found:
         if len(chosen) <= 3:
-            assert by[chosen] > LEAST_VIOLATION - 1e-6
+            assert by[chosen] > SeparationParameters.least_violation - 1e-6
 
 
 @given(solutions(most_copies=1))
 @settings(relaxed, max_examples=examples(60, 20))
 def test_of_single_rows_all_violated_triples(solution: Solution) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rank_one_cuts, "TOUCHING", MANY)
-        rows = found_in(solution, MANY)
+    rows = found_in(solution, MANY, MANY)
     triples = itertools.combinations(range(len(solution[0])), 3)
-    violated = {each for each in triples if violation((each, (1, 1, 1), 2), solution) > LEAST_VIOLATION + 1e-6}
+    violated = {
+        each
+        for each in triples
+        if violation((each, (1, 1, 1), 2), solution) > SeparationParameters.least_violation + 1e-6
+    }
     assert violated <= {tuple(types) for types, weights, d in rows if d == 2}
 
 
@@ -166,5 +169,5 @@ def test_rows_are_the_same_each_time() -> None:
     first = found_in(solution, 40)
     assert first == found_in(solution, 40)
     assert first
-    assert all(violation(row, solution) > LEAST_VIOLATION - 1e-6 for row in first)
+    assert all(violation(row, solution) > SeparationParameters.least_violation - 1e-6 for row in first)
     assert max(len(types) for types, _, _ in first) > 5

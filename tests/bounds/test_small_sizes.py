@@ -18,10 +18,11 @@ from strategies import covered
 from test_required_bound import by_enumeration, drawn
 
 import kanon_milp as km
-from kanon_milp.bounds import lagrangian_bound, small_groups
+from kanon_milp.bounds import small_groups
 from kanon_milp.bounds.dual import NEVER, DualPoint, proven_bound, required_phi, round_dual
 from kanon_milp.bounds.evaluation import RequiredEvaluator
 from kanon_milp.bounds.lagrangian_bound import required_bound
+from kanon_milp.bounds.parameters import SubproblemParameters
 from kanon_milp.bounds.relaxations import Relaxation, relaxations_of
 from kanon_milp.bounds.tree_subproblem import ValuedRows
 from kanon_milp.bounds.valued_groups import Cells
@@ -70,9 +71,8 @@ def test_a_search_that_gives_up_proves_less(tried: int) -> None:
         charged(instance)
         multipliers, charges = drawn(data, instance, 16)
         all_ = required_phi(instance, DualPoint(multipliers, charges=charges, denominator=16))
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(lagrangian_bound, "EXACT_TRIED", tried)
-            found = required_phi(instance, DualPoint(multipliers, charges=charges, denominator=16))
+        few = SubproblemParameters(exact_tried=tried)
+        found = required_phi(instance, DualPoint(multipliers, charges=charges, denominator=16), params=few)
         assert (found <= all_).all()
         assert ((found < NEVER) >= (all_ < NEVER)).all()
 

@@ -36,6 +36,7 @@ from kanon_milp.bounds.columns.program import GroupProgram, RequiredProgram
 from kanon_milp.bounds.columns.strong_branching import Pairs, best_pair
 from kanon_milp.bounds.dual import FINE, DualPoint, Proof, prove, round_dual
 from kanon_milp.bounds.packing_cuts import PackingCuts
+from kanon_milp.bounds.parameters import BranchParameters
 from kanon_milp.bounds.rank_one_cuts import separate
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.presolve.assignment import Groups
@@ -43,16 +44,6 @@ from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions.base import Dropped, drop_pairs, with_pairs
 from kanon_milp.system.arrays import Flags, Floats
 from kanon_milp.system.limit import NO_LIMIT, Limit
-
-ADDED, ADDED_CAREFULLY = 150, 40  # rank-1 cuts in a round, and under requirements
-NEAR = 0.05  # units between the two bounds of a node's master problem that are good enough
-ROUNDS = 2  # of rank-1 cuts in a node
-RISE = 0.05  # units that a round must raise the bound by for another one
-SHORTEST, LONGER = 1.0, 2.0  # seconds for a careful one at most, and times what the node has taken before it
-# after so many branches that do not raise the bound by this, a point is likely to be near a table, and the solver soon
-# finds it in a node with no more than so many pairs
-STALLED, STALLED_RISE, STALLED_PAIRS = 3, Fraction(1, 50), 2_500
-SMALLER = 0.7  # of the pairs of a node that the solver has not solved, at most, has a node that it tries again
 
 Leaf: TypeAlias = Callable[[Dropped, int], tuple[int, int] | None]
 """Solves a node, below a cutoff: a bound on the tables in it, the cutoff where none of them is below that, and the loss
@@ -67,15 +58,13 @@ class NodeBounds:
 
     start: where the first node begins; its packing cuts keep their multipliers in all nodes, and its charges are those
     of all nodes, which pricing makes better: any are valid. groups: the first columns; others than the instance has do
-    not matter. constant: what the linear program has more than the bound, in units. added: rank-1 cuts in a round:
-    under requirements more of them make groups hard to find. careful: whether a round that takes long is cut short,
-    since groups may be hard to find under some cuts, and branches do without these.
+    not matter. constant: what the linear program has more than the bound, in units.  careful: whether a round that
+    takes long is cut short, since groups may be hard to find under some cuts, and branches do without these.
     """
 
     def __init__(self, instance: Instance, start: DualPoint, groups: Groups) -> None:
         self.instance, self.start, self.groups = instance, start, groups
         self.careful = start.charges is not None
-        self.added = ADDED_CAREFULLY if self.careful else ADDED
         packing = PackingCuts.of(instance, start.sets)
         surcharge = packing.surcharge(start.packing_multipliers, instance.candidates.count)
         self._surcharge = surcharge.astype(np.float64)
@@ -146,8 +135,10 @@ class BranchAndBound:
     solved. left: a node that neither could be branched on nor solved by the leaf keeps the bound down.
     """
 
-    def __init__(self, bounds: NodeBounds, cutoff: int, known: int = 0) -> None:
+    def __init__(self, bounds: NodeBounds, cutoff: int, known: int = 0, params: BranchParameters | None = None) -> None:
         """known: no table loses less, as is proven already; nodes with less are as good as any."""
+        self.params = params or BranchParameters()
+        self._stalled_rise = Fraction(self.params.stalled_rise).limit_denominator(10**6)
         self._known, self._bounds = min(known, cutoff), bounds
         self.instance, self.cutoff, self.nodes = bounds.instance, cutoff, 0
         self.pairs = Pairs.of(bounds.instance)
@@ -215,13 +206,13 @@ class BranchAndBound:
 
     def _divide(self, node: Node, master: Master, limit: Limit, small: int, leaf: Leaf) -> list[Node] | None:
         """Its branches, or none where the solver closes it."""
-        most = max(small, STALLED_PAIRS) if node.idle >= STALLED else small
-        first = node.pairs.sum() <= min(most, SMALLER * node.hard)
+        most = max(small, self.params.stalled_pairs) if node.idle >= self.params.stalled else small
+        first = node.pairs.sum() <= min(most, self.params.smaller * node.hard)
         solved = self._leaf(node, limit, leaf) if first else node
         if solved is None or solved.bound > self.cutoff - 1:
             return None if solved is None else []
         room = self.cutoff - 1 + self._bounds.constant - float(master.value)
-        pair = best_pair(master, self.pairs, node.pairs, room, node.scores, limit)
+        pair = best_pair(master, self.pairs, node.pairs, room, node.scores, limit, self.params)
         if limit.over:
             return None
         if pair is not None:
@@ -262,37 +253,38 @@ class BranchAndBound:
             groups = parent.groups.subset(within)
             child = replace(parent, pairs=side, groups=groups, basis=basis, scores=scores, depth=parent.depth + 1)
             master = self._master(child)
-            master.solve(limit, NEAR)
+            master.solve(limit, self.params.near)
             if limit.over:
                 return None
             closer = self._proven(child, self._point(master), limit, master)
             if closer is not None:
-                rises = closer.bound > parent.bound + STALLED_RISE
+                rises = closer.bound > parent.bound + self._stalled_rise
                 found.append(replace(closer, idle=0 if rises else parent.idle + 1))
         return found
 
     def _raise(self, master: Master, limit: Limit) -> None:
         """Columns, and some rounds of rank-1 cuts."""
-        began = time.perf_counter()
-        solved = master.solve(limit, NEAR)
-        for _ in range(ROUNDS):
+        began, careful = time.perf_counter(), self._bounds.careful
+        added = self.params.added_carefully if careful else self.params.added
+        solved = master.solve(limit, self.params.near)
+        for _ in range(self.params.rounds):
             before = master.value
             if solved is None or limit.over or before > master.enough:
                 return
             share = np.concatenate([solved.share, np.zeros(master.groups.count - len(solved.share))])
-            cuts = separate(master.groups, share, master.program.counts, self._bounds.added, master.cuts)
+            cuts = separate(master.groups, share, master.program.counts, added, master.cuts)
             if not cuts.count:
                 return
             master.add_cuts(cuts)
-            longest = max(SHORTEST, LONGER * (time.perf_counter() - began))
-            part = limit.part(longest) if self._bounds.careful else limit
-            solved = master.solve(part, NEAR)
+            longest = max(self.params.shortest, self.params.longer * (time.perf_counter() - began))
+            part = limit.part(longest) if careful else limit
+            solved = master.solve(part, self.params.near)
             if part.over:
                 master.solve_restricted(limit)
                 return
             if solved is not None:
                 master.purge_cuts(solved.prices)
-            if master.value - before < RISE:
+            if master.value - before < self.params.rise:
                 return
 
     def _master(self, node: Node) -> Master:

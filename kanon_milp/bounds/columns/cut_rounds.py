@@ -14,6 +14,7 @@ from kanon_milp.bounds.columns.master import Master, MasterSolution
 from kanon_milp.bounds.columns.program import RequiredPricing, RequiredProgram, group_program
 from kanon_milp.bounds.dual import FINE, DualPoint, Proof, can_be_priced, exact_value, prove, round_dual
 from kanon_milp.bounds.packing_cuts import PackingCuts
+from kanon_milp.bounds.parameters import ColumnParameters, RoundParameters
 from kanon_milp.bounds.rank_one_cuts import RankOneCuts, separate
 from kanon_milp.bounds.registry import BoundLimit
 from kanon_milp.errors import InputError
@@ -22,22 +23,9 @@ from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.call import OnProgress, Progress
 from kanon_milp.system.arrays import Flags
 from kanon_milp.system.limit import Limit
+from kanon_milp.system.parameters import DEFAULT, Parameters
 
-# On the first 500 rows of Adult, k = 5, these raised the bound from 1,329.9 to 1,335.6 in a minute.
-CONVERGED = 2e-3  # part of its value
-ADDED = 0.3  # rank-1 cuts a round, for each row type
-FEWEST = 150
-INERTIA = 0.5  # of the average point that violated cuts are looked for at
-LOOK_BACK, LOOK_BACK_CAREFULLY = 6, 10  # rounds
-STALLED = 0.01  # share of the gap that so many rounds must close to go on
-# of a careful round: cuts at first, and at least; seconds, at most, and times what the longest good one has taken; by
-# how much more cuts come after a good one, once there was another; units that it must raise the bound by, or be away
-# from the value of the linear program at most
-FIRST, FEWEST_CAREFULLY = 25, 10
-SHORTEST, LONGER, GROWTH = 8.0, 3.0, 1.3
-LEAST_RISE, NEAR = 1e-3, 0.2
 MARGIN = 1e-3  # units; what rounding the multipliers may cost
-PACE = 3  # rounds that tell how fast it rises
 FOREVER = 1e6  # seconds that are never waited for
 
 Enough: TypeAlias = Callable[[Master, float], bool]
@@ -55,11 +43,14 @@ class Rounds:
     find that nothing is proven any more: then all those go that have no multiplier.
     """
 
-    def __init__(self, master: Master, *, careful: bool = False) -> None:
-        self.master, self.careful = master, careful
-        self._highest = max(FEWEST, math.ceil(ADDED * master.program.types))
-        self._most = FIRST if careful else self._highest  # cuts of the next round
-        self._growth, self._longest = 2.0, 0.0  # of that number, and seconds of a round that was good for something
+    def __init__(self, master: Master, *, careful: bool = False, params: RoundParameters | None = None) -> None:
+        self.master, self.careful, self.params = master, careful, params or RoundParameters()
+        self._highest = max(self.params.fewest, math.ceil(self.params.added * master.program.types))
+        self._most = self.params.first if careful else self._highest  # cuts of the next round
+        self._growth, self._longest = (
+            self.params.first_growth,
+            0.0,
+        )  # of that number, and seconds of a round that was good for something
 
     def go_on(
         self,
@@ -79,7 +70,7 @@ class Rounds:
             on_value(history[-1])
             # cuts that the last few points violate on average serve longer than those of the newest alone
             mean = np.concatenate([mean, np.zeros(len(solved.share) - len(mean))])
-            mean = INERTIA * mean + (1 - INERTIA) * solved.share
+            mean = self.params.inertia * mean + (1 - self.params.inertia) * solved.share
             cuts = separate(master.groups, mean, program.counts, self._most, master.cuts)
             if not cuts.count:
                 cuts = separate(master.groups, solved.share, program.counts, self._most, master.cuts)
@@ -90,24 +81,30 @@ class Rounds:
                 master.purge_cuts(solved.prices)
             history.append(master.value + constant)
             seconds.append(time.process_time())
-            if enough is not None and len(history) > PACE and enough(master, _next_unit(history, seconds)):
+            if (
+                enough is not None
+                and len(history) > self.params.pace
+                and enough(master, _next_unit(history, seconds, self.params.pace))
+            ):
                 break
-            look_back = LOOK_BACK_CAREFULLY if self.careful else LOOK_BACK
+            look_back = self.params.look_back_carefully if self.careful else self.params.look_back
             if len(history) > look_back:
                 left = history[-1] - history[0] if limit.target is None else limit.target - 1 - history[-1]
-                if history[-1] - history[-1 - look_back] < STALLED * left:
+                if history[-1] - history[-1 - look_back] < self.params.stalled * left:
                     break
 
     def _add(self, cuts: RankOneCuts, limit: Limit) -> MasterSolution | None:
         """A round with these cuts."""
         master, before, began = self.master, self.master.value, time.perf_counter()
         master.add_cuts(cuts)
-        part = limit.part(max(SHORTEST, LONGER * self._longest)) if self.careful else limit
+        part = limit.part(max(self.params.shortest, self.params.longer * self._longest)) if self.careful else limit
         solved = master.solve(part)
         if not self.careful or limit.over:
             return solved
-        if part.over or (master.value < before + LEAST_RISE and master.upper - master.value > NEAR):
-            self._most, self._growth = max(self._most // 2, FEWEST_CAREFULLY), GROWTH
+        if part.over or (
+            master.value < before + self.params.least_rise and master.upper - master.value > self.params.near
+        ):
+            self._most, self._growth = max(self._most // 2, self.params.fewest_carefully), self.params.growth
             master.drop_idle_cuts()
             return master.solve(limit)
         self._longest = max(self._longest, time.perf_counter() - began)
@@ -115,9 +112,9 @@ class Rounds:
         return solved
 
 
-def _next_unit(values: list[float], seconds: list[float]) -> float:
+def _next_unit(values: list[float], seconds: list[float], pace: int) -> float:
     """Seconds until the value passes the next integer, if it goes on rising as in the last rounds."""
-    rise = (values[-1] - values[-1 - PACE]) / max(seconds[-1] - seconds[-1 - PACE], 1e-9)
+    rise = (values[-1] - values[-1 - pace]) / max(seconds[-1] - seconds[-1 - pace], 1e-9)
     missing = math.floor(values[-1]) + 1 - values[-1]
     return math.inf if missing > rise * FOREVER else missing / rise
 
@@ -129,15 +126,18 @@ class CutRounds:
     groups are the first columns. Raises InputError for requirements under which groups cannot be priced.
     """
 
-    def __init__(self, instance: Instance, dual: DualPoint, table: Assignment | None) -> None:
+    def __init__(
+        self, instance: Instance, dual: DualPoint, table: Assignment | None, params: Parameters = DEFAULT
+    ) -> None:
+        self.params = params.of(RoundParameters)
         self.required = dual.charges is not None
         if self.required and not can_be_priced(instance):
             raise InputError("rank-1 cuts need limits of the values of one sensitive attribute, or of its work, alone")
         self.instance, self._dual = instance, dual
         groups = Groups.none() if table is None else Groups.of_assignment(table)
-        self._program = group_program(instance, dual)
+        self._program = group_program(instance, dual, params.of(ColumnParameters))
         self._master = Master(self._program, groups)
-        self._rounds = Rounds(self._master, careful=self.required)
+        self._rounds = Rounds(self._master, careful=self.required, params=self.params)
         # what the held packing cuts cost on the right side; the linear program knows nothing of it
         limits = PackingCuts.of(instance, dual.sets).limits
         self._constant = -float(limits @ dual.packing_multipliers) if dual.sets.lists else 0.0
@@ -192,7 +192,7 @@ class CutRounds:
     @property
     def converged(self) -> bool:
         """Whether the last linear program is near its value over all groups."""
-        return self._master.upper - self._master.value <= CONVERGED * abs(self._master.value)
+        return self._master.upper - self._master.value <= self.params.converged * abs(self._master.value)
 
     def near(self, open_limit: float, pair_limit: float) -> Flags:
         """Pairs at the best point whose candidate has φ below `open_limit` and whose reduced cost w - λ is no more than
@@ -235,6 +235,7 @@ def raise_bound(
     limit: BoundLimit,
     on_progress: OnProgress | None = None,
     enough: Callable[[DualPoint, float], bool] | None = None,
+    params: Parameters = DEFAULT,
 ) -> DualPoint:
     """Rounds of column generation and rank-1 cuts from the multipliers of `dual`.
 
@@ -247,7 +248,7 @@ def raise_bound(
         if on_progress is not None:
             on_progress(Progress(time.perf_counter() - began, None, value))
 
-    rounds = CutRounds(instance, dual, table)
+    rounds = CutRounds(instance, dual, table, params)
     rounds.go_on(limit, show, enough)
     better = rounds.point
     return better if exact_value(instance, round_dual(better)) > exact_value(instance, round_dual(dual)) else dual

@@ -28,13 +28,7 @@ from kanon_milp.solvers.highs import new_highs
 from kanon_milp.system.arrays import Flags, Floats, Ints32
 from kanon_milp.system.limit import Limit
 
-# On the first 500 rows of Adult, k = 5, these raised the bound from 1,329.9 to 1,335.6 in a minute.
 NEGATIVE = -1e-7  # reduced cost of a group that is worth adding
-SMOOTH = 0.7  # share of the best point in the prices, at first
-PATIENCE = 3  # rounds after which a rank-1 cut goes whose multiplier was 0 in all of them
-NEAR = 0.02  # units between the two bounds of the master that are good enough
-REACH = 0.15  # how far multipliers may go from the best ones at a time, in multiples of the highest unit cost
-FARTHEST = 100.0  # the same, beyond which it gives up: groups without these columns cannot place the rows
 # of the simplex method: new columns leave a basis primal feasible, all else that changes dual feasible or neither;
 # after new columns the dual method takes twice as long (first 500 rows of Adult)
 DUAL, PRIMAL = 1, 4
@@ -80,7 +74,7 @@ class Master:
         costs keep λ near the best point (boxstep method, Marsten, Hogan, Blankenship 1975); their upper bounds, n_i,
         let it go farther where there is no dual point near (du Merle, Villeneuve, Desrosiers, Hansen 1999).
         """
-        self.program = program
+        self.program, self.params = program, program.params
         self.best, self.enough = program.start, math.inf
         self.cuts, self.idle = NO_CUTS, np.zeros(0, np.int64)
         self.groups, self.share, self.upper = Groups.none(), np.zeros(0), math.inf
@@ -97,7 +91,7 @@ class Master:
                 count, np.zeros(count), np.zeros(count), right, count, each, each,
                 np.full(count, sign),
             )  # fmt: skip
-        self.reach = REACH * max(float(program.candidates.cost.max()), 1.0)
+        self.reach = self.params.reach * max(float(program.candidates.cost.max()), 1.0)
         self._append_cuts(program.start.rank_one_cuts)
         self.add_groups(groups)
         self.value, found = self.pricing(self.best, program.near_enough)
@@ -179,7 +173,7 @@ class Master:
         """Take out the rank-1 cuts whose multiplier is 0 at the newest and at the best point; how many."""
         idle = (newest.cut_multipliers < 1e-9) & (self.best.cut_multipliers < 1e-9)
         self.idle = np.where(idle, self.idle + 1, 0)
-        return self._drop_cuts(self.idle >= PATIENCE)
+        return self._drop_cuts(self.idle >= self.params.patience)
 
     def drop_idle_cuts(self) -> int:
         """Take out the rank-1 cuts whose multiplier is 0 at the best point; how many."""
@@ -194,14 +188,15 @@ class Master:
             self._priced_at(self.best, self.best.cut_multipliers[~slack])
         return len(gone)
 
-    def solve(self, limit: Limit, near: float = NEAR) -> MasterSolution | None:
+    def solve(self, limit: Limit, near: float | None = None) -> MasterSolution | None:
         """Generate columns until value and upper bound are `near` each other, or the time is over.
 
         None if the linear program was not solved to its end, for want of time or by HiGHS's fault: nothing more is to
         be had from this master then. None as well if there is no table.
         """
+        near = self.params.near if near is None else near
         highest = float(self.program.candidates.cost.max())
-        farthest = FARTHEST * max(highest, 1.0)
+        farthest = self.params.farthest * max(highest, 1.0)
         # no table costs more than all rows with the most expensive candidate and each surcharge once
         most = highest * float(self.program.counts.sum()) + float(self.program.candidates.surcharge.sum())
         while True:
@@ -217,7 +212,7 @@ class Master:
 
     def _solve_near(self, limit: Limit, near: float) -> MasterSolution | None:
         """The same, with multipliers no farther from the best ones than `reach`."""
-        artificial, smooth = 2 * self.program.types, SMOOTH
+        artificial, smooth = 2 * self.program.types, self.params.smooth
         self.highs.changeColsCost(
             artificial,
             np.arange(artificial, dtype=np.int32),
@@ -244,7 +239,7 @@ class Master:
                 # nothing that the newest prices object to: nearer to these
                 smooth = smooth / 2 if smooth > 0.1 else 0.0
             elif better:
-                smooth = min(SMOOTH, smooth + 0.1)
+                smooth = min(self.params.smooth, smooth + 0.1)
         return self.solve_restricted(limit)
 
     def _negative(self, groups: Groups, prices: DualPoint) -> int:

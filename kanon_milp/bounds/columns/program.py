@@ -22,14 +22,15 @@ in the end (`kanon_milp.bounds.valued_pricing`).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from kanon_milp.bounds.closed_form import PricedCandidates
 from kanon_milp.bounds.dual import DualPoint
-from kanon_milp.bounds.evaluation import STEEP, RequiredEvaluator
+from kanon_milp.bounds.evaluation import RequiredEvaluator
 from kanon_milp.bounds.packing_cuts import PackingCuts
+from kanon_milp.bounds.parameters import ColumnParameters
 from kanon_milp.bounds.pricing import cheapest_groups, unsorted_rows
 from kanon_milp.bounds.rank_one_cuts import CutsByType, PricedCuts, RankOneCuts
 from kanon_milp.bounds.relaxations import relaxations_of
@@ -43,8 +44,8 @@ from kanon_milp.system.arrays import Floats, Ints
 from kanon_milp.system.jit import compiled
 from kanon_milp.system.kernels import doubled
 
-NODES = 200_000  # of the search for one group
-NEAR_ENOUGH = 0.3  # reduced cost, in units, up to which the cheapest groups of all candidates are among the first
+COLUMNS = ColumnParameters()
+HIGHEST = 1e300  # above all values in floating point
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +59,10 @@ class GroupProgram:
     candidates: PricedCandidates[np.float64]
     counts: Ints
     start: DualPoint
+    params: ColumnParameters = field(default=COLUMNS, kw_only=True)
 
     @classmethod
-    def of(cls, instance: Instance, dual: DualPoint) -> GroupProgram:
+    def of(cls, instance: Instance, dual: DualPoint, params: ColumnParameters = COLUMNS) -> GroupProgram:
         """From a point of the dual; packing cuts are held as surcharges."""
         candidates = instance.candidates
         surcharge = PackingCuts.of(instance, dual.sets).surcharge(dual.packing_multipliers, candidates.count)
@@ -68,7 +70,7 @@ class GroupProgram:
             candidates.indptr, candidates.members, candidates.cost.astype(np.float64),
             instance.least.astype(np.float64), surcharge.astype(np.float64),
         )  # fmt: skip
-        return cls(priced, instance.types.counts, dual)
+        return cls(priced, instance.types.counts, dual, params=params)
 
     @property
     def types(self) -> int:
@@ -78,7 +80,7 @@ class GroupProgram:
     @property
     def near_enough(self) -> float:
         """Reduced cost up to which cheapest groups are worth being among the first columns."""
-        return NEAR_ENOUGH
+        return self.params.near_enough
 
     def costs(self, groups: Groups) -> Floats:
         """cost_c of groups: w of their candidate for each row, and σ."""
@@ -111,7 +113,9 @@ class Pricing:
         phi, complete = np.empty(len(every)), np.empty(len(every), np.bool_)
         cuts = PricedCuts(*self.by_type, prices.cut_multipliers)
         rows = unsorted_rows(self.counts, prices.multipliers)
-        found = cheapest_groups(self.program.candidates, rows, cuts, every, np.float64(below), NODES, phi, complete)
+        found = cheapest_groups(
+            self.program.candidates, rows, cuts, every, np.float64(below), self.program.params.nodes, phi, complete
+        )
         value = float(np.minimum(phi, 0.0).sum())
         value += float(self.counts @ prices.multipliers) - float(self.limits @ prices.cut_multipliers)
         return value, Groups.of_rows(*found)
@@ -146,7 +150,6 @@ def _coefficients(groups: Ragged[np.int64], copies: Ints, cuts: CutsByType) -> t
 
 
 SPREAD_TERMS = 32  # times their cost is what cuts charged to single rows may add up to
-HIGHEST = 1e300  # above all values in floating point
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,14 +164,14 @@ class RequiredProgram(GroupProgram):
     thetas: Floats
 
     @classmethod
-    def of(cls, instance: Instance, dual: DualPoint) -> RequiredProgram:
+    def of(cls, instance: Instance, dual: DualPoint, params: ColumnParameters = COLUMNS) -> RequiredProgram:
         """From a point of the dual; its charges may be none."""
         assert dual.charges is not None
         charges = dual.charges.copy() if len(dual.charges) else None
         at = RequiredEvaluator(instance, dual.multipliers, charges)
         work = work_of(relaxations_of(instance)[0], int(instance.candidates.support.max(initial=0)))
         thetas = np.zeros(instance.candidates.count) if charges is None else charges
-        return cls(at.candidates, instance.types.counts, dual, at, work, thetas)
+        return cls(at.candidates, instance.types.counts, dual, at, work, thetas, params=params)
 
     @property
     def charges(self) -> Floats:
@@ -204,7 +207,7 @@ class RequiredPricing(Pricing):
         if below > 0:
             phi = at.every_phi(0, prices.multipliers, thetas)
         else:
-            charges = thetas / STEEP if at.charged else np.zeros(0)
+            charges = thetas if at.charged else np.zeros(0)
             phi = at(np.concatenate([prices.multipliers, charges])).phi
         # cuts only add to φ
         chosen = np.flatnonzero(phi < below)
@@ -231,6 +234,6 @@ class RequiredPricing(Pricing):
         return constant + float(np.minimum(phi, 0.0).sum()), groups
 
 
-def group_program(instance: Instance, dual: DualPoint) -> GroupProgram:
+def group_program(instance: Instance, dual: DualPoint, params: ColumnParameters = COLUMNS) -> GroupProgram:
     """Over the groups that a point is about: of sizes alone, or of all requirements (where they `can_be_priced`)."""
-    return GroupProgram.of(instance, dual) if dual.charges is None else RequiredProgram.of(instance, dual)
+    return (GroupProgram if dual.charges is None else RequiredProgram).of(instance, dual, params)

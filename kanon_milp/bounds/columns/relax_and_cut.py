@@ -38,19 +38,25 @@ import numpy as np
 from kanon_milp.bounds.columns.program import coefficients
 from kanon_milp.bounds.dual import DualPoint, exact_value, round_dual
 from kanon_milp.bounds.evaluation import Evaluator, dot
-from kanon_milp.bounds.lagrangian_bound import NEAR, SORT_EVERY
+from kanon_milp.bounds.lagrangian_bound import NEAR
+from kanon_milp.bounds.parameters import (
+    LagrangianParameters,
+    RelaxAndCutParameters,
+    SeparationParameters,
+    SubproblemParameters,
+)
 from kanon_milp.bounds.pricing import cheapest_groups, unsorted_rows
-from kanon_milp.bounds.rank_one_cuts import NO_CUTS, SEEDS, PricedCuts, RankOneCuts, Seeds, separate
+from kanon_milp.bounds.rank_one_cuts import NO_CUTS, PricedCuts, RankOneCuts, Seeds, separate
 from kanon_milp.bounds.registry import BoundLimit
 from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.call import OnProgress, Progress
 from kanon_milp.system.arrays import Floats, Ints
 from kanon_milp.system.jit import compiled, compiled_part
+from kanon_milp.system.parameters import DEFAULT, Parameters
 
 SWEEPS = 40
 ALL = 8  # one in so many sweeps is over all groups, the others are over those of low reduced cost
-LOW = 0.04  # of the highest cost of a row: reduced costs of unused groups that are low
 ENOUGH = 1e-3  # units by which a sweep over all groups must lower the minimum for another one
 
 
@@ -157,22 +163,6 @@ def _follow(columns: Columns, at: Multipliers, c: int, change: float) -> None:
         at.bounded[columns.bounds[e]] += at.step * columns.times[e] * change
 
 
-# Values found on Adult, k = 5 and 10, all of it and its first 500 to 5,000 rows.
-NODES = 20_000  # of the search for one group
-FIRST_STEPS, STEPS = 8, 6  # in a round, before new cuts
-LONGEST, SHORTEST = 0.04, 0.006  # steps, of the highest cost of a row: multipliers by that, for one row too many
-LONGER, SHORTER = 1.2, 0.7  # the next step after one that has kept what it promised, and after some that are no better
-KEPT = 0.3  # share of the promise
-PATIENCE = 3  # such steps
-UNUSED = 15  # steps after which a group that is not used is left out
-USED = 1e-3  # share of a group that cuts are looked for at
-SLACK = 0.02  # of a cut that stays without a multiplier
-ADDED = 0.6  # rank-1 cuts a round, for each row type
-SEEDS_SHARE = 0.1  # sets of row types that wide cuts are grown from in a round, for each row type
-RISEN = 1e-3  # units that a round without new cuts must have brought to be followed by another one
-LOOK_BACK, STALLED = 6, 0.005  # rounds, and the share of the gap that so many must close to go on
-
-
 @dataclass(frozen=True, eq=False)
 class Priced:
     """L at a point, φ (G,) (0 for those surely not negative, unless everything was asked for) and the groups with
@@ -190,9 +180,9 @@ class CutEvaluator(Evaluator):
     uncut: bool (G,), candidates where the search has given up: no cut counts there.
     """
 
-    def __init__(self, instance: Instance, dual: DualPoint, threads: int = 1) -> None:
-        super().__init__(instance, threads)
-        self.dual = dual
+    def __init__(self, instance: Instance, dual: DualPoint, threads: int = 1, params: Parameters = DEFAULT) -> None:
+        super().__init__(instance, threads, params.of(SubproblemParameters))
+        self.dual, self.relax = dual, params.of(RelaxAndCutParameters)
         self.uncut = np.zeros(instance.candidates.count, np.bool_)
         self.set_packing_cuts(dual.sets)
         self.set_rank_one_cuts(dual.rank_one_cuts)
@@ -234,7 +224,9 @@ class CutEvaluator(Evaluator):
         def part(number: int) -> tuple[Ints, Ints, Ints]:
             some = parts[number]
             better, complete = np.empty(len(some)), np.empty(len(some), np.bool_)
-            found = cheapest_groups(self.candidates, rows, cuts, some, np.float64(0), NODES, better, complete)
+            found = cheapest_groups(
+                self.candidates, rows, cuts, some, np.float64(0), self.relax.nodes, better, complete
+            )
             phi[some] = better
             self.uncut[some[~complete]] = True
             return found
@@ -283,14 +275,14 @@ class GroupPool:
 
     def renew(self) -> None:
         """Leave out groups that are not used, and take the evaluator's cuts."""
-        kept = self.idle < UNUSED
+        kept = self.idle < self.at.relax.unused
         self.groups, self.share = self.groups.subset(kept), self.share[kept]
         self.idle, self._keys = self.idle[kept], self._keys[kept]
         self.columns = self._columns(self.groups)
 
     def used(self) -> tuple[Groups, Floats]:
         """The groups with their shares; those with hardly any are left out."""
-        used = self.share > USED
+        used = self.share > self.at.relax.used
         return self.groups.subset(used), self.share[used]
 
     def placed(self) -> Floats:
@@ -335,9 +327,16 @@ class CutAscent:
     """
 
     def __init__(
-        self, at: CutEvaluator, limit: BoundLimit, threads: int = 1, on_progress: OnProgress | None = None
+        self,
+        at: CutEvaluator,
+        limit: BoundLimit,
+        threads: int = 1,
+        on_progress: OnProgress | None = None,
+        params: Parameters = DEFAULT,
     ) -> None:
         """limit: may be another one whenever it goes on."""
+        self.params, self._separation_params = at.relax, params.of(SeparationParameters)
+        self._sort_every = params.of(LagrangianParameters).sort_every
         self.at, self.limit, self.on_progress, self.began = at, limit, on_progress, time.perf_counter()
         self.threads = threads
         self.pool = GroupPool(at)
@@ -346,7 +345,7 @@ class CutAscent:
         self.value, self.phi, self.shown = first.value, first.phi, -math.inf
         self.pool.add(first.groups)
         self.unit = max(float(at.candidates.cost.max(initial=0.0)), 1.0)
-        self.step, self.idle, self.steps = LONGEST * self.unit, 0, 1
+        self.step, self.idle, self.steps = self.params.longest * self.unit, 0, 1
         self._values, self._separation = [self.value], 0.0  # after each round; seconds that the last cuts have taken
 
     @classmethod
@@ -357,11 +356,12 @@ class CutAscent:
         limit: BoundLimit,
         threads: int = 1,
         on_progress: OnProgress | None = None,
+        params: Parameters = DEFAULT,
     ) -> CutAscent:
         """From these multipliers."""
-        at = CutEvaluator(instance, dual, threads)
+        at = CutEvaluator(instance, dual, threads, params)
         at.sort(dual.multipliers)
-        return cls(at, limit, threads, on_progress)
+        return cls(at, limit, threads, on_progress, params)
 
     @property
     def reached(self) -> bool:
@@ -376,19 +376,22 @@ class CutAscent:
         """
         values = self._values
         if len(values) == 1:
-            self._go(FIRST_STEPS)
+            self._go(self.params.first_steps)
         while not self.reached and (self.limit.rounds is None or len(values) <= self.limit.rounds):
             began = time.perf_counter()
             if began + 2 * self._separation > self.limit.ends:
                 break
             # where nothing is violated by shares that are not the last ones yet, steps go on
-            if not self.add_cuts(len(values)) and len(values) > 1 and self.value - values[-2] < RISEN:
+            if not self.add_cuts(len(values)) and len(values) > 1 and self.value - values[-2] < self.params.risen:
                 break
             self._separation = time.perf_counter() - began
-            self._go(STEPS)
+            self._go(self.params.steps)
             values.append(self.value)
             left = 0.01 * values[0] if self.limit.target is None else self.limit.target - self.value
-            if len(values) > LOOK_BACK and self.value - values[-1 - LOOK_BACK] <= STALLED * left:
+            if (
+                len(values) > self.params.look_back
+                and self.value - values[-1 - self.params.look_back] <= self.params.stalled * left
+            ):
                 break
             if time.perf_counter() >= pause:
                 return False
@@ -406,7 +409,7 @@ class CutAscent:
     def go(self) -> None:
         """One step from the best point."""
         at, pool = self.at, self.pool
-        if self.steps % SORT_EVERY == 0:
+        if self.steps % self._sort_every == 0:
             at.sort(self.best)
         types, plain, cuts = at.types, at.plain, at.rank_one_cuts.count
         limits = np.concatenate([-at.right[plain:], -at.right[types:plain], np.ones(len(self.phi))])
@@ -414,7 +417,7 @@ class CutAscent:
         free = self.best[:types] + steps * (at.counts - pool.placed())
         bounded = np.concatenate([self.best[plain:], self.best[types:plain], -np.minimum(self.phi, 0.0)])
         bounded += self.step * (pool.taken() - limits)
-        minimize(pool.columns, pool.share, Multipliers(free, steps, bounded, self.step), LOW * self.unit)
+        minimize(pool.columns, pool.share, Multipliers(free, steps, bounded, self.step), self.params.low * self.unit)
         bounded = np.maximum(bounded, 0.0)
         promised = float(free @ at.counts) - float(bounded @ limits) - self.value
         trial = np.concatenate([free, bounded[cuts : cuts + at.sets.lists], bounded[:cuts]])
@@ -438,22 +441,32 @@ class CutAscent:
         rise = found.value - self.value
         if rise > 0:
             self.best, self.value, self.phi, self.idle = trial, found.value, found.phi, 0
-            if rise > KEPT * promised:
-                self.step = min(self.step * LONGER, LONGEST * self.unit)
+            if rise > self.params.kept * promised:
+                self.step = min(self.step * self.params.longer, self.params.longest * self.unit)
             return
         if promised > 0:  # else groups are missing, and shorter steps would not help
             self.idle += 1
-        if self.idle >= PATIENCE:
-            self.step, self.idle = max(self.step * SHORTER, SHORTEST * self.unit), 0
+        if self.idle >= self.params.patience:
+            self.step, self.idle = max(self.step * self.params.shorter, self.params.shortest * self.unit), 0
 
     def add_cuts(self, turn: int) -> int:
         """Add rank-1 cuts that the shares violate, and drop those that do nothing; how many are new."""
         at, plain, counts = self.at, self.at.plain, self.at.instance.types.counts
         groups, share = self.pool.used()
-        seeds = Seeds(max(SEEDS, math.ceil(SEEDS_SHARE * at.types)), turn, self.threads)
-        new = separate(groups, share, counts, math.ceil(ADDED * at.types), at.rank_one_cuts, seeds)
+        seeds = Seeds(
+            max(self._separation_params.seeds, math.ceil(self.params.seeds_share * at.types)), turn, self.threads
+        )
+        new = separate(
+            groups,
+            share,
+            counts,
+            math.ceil(self.params.added * at.types),
+            at.rank_one_cuts,
+            seeds,
+            self._separation_params,
+        )
         over = self.pool.taken()[: at.rank_one_cuts.count] + at.right[plain:]
-        active = (self.best[plain:] > 0) | (over > -SLACK)
+        active = (self.best[plain:] > 0) | (over > -self.params.slack)
         at.set_rank_one_cuts(at.rank_one_cuts.subset(active).joined(new))
         self.best = np.concatenate([self.best[:plain], self.best[plain:][active], np.zeros(new.count)])
         self.pool.renew()
@@ -479,12 +492,13 @@ def relax_and_cut(
     limit: BoundLimit,
     threads: int = 1,
     on_progress: OnProgress | None = None,
+    params: Parameters = DEFAULT,
 ) -> DualPoint:
     """Rounds of rank-1 cuts over all row types, from a point; what comes back proves no less.
 
     The same on any number of threads, and each time for a number of rounds.
     """
-    ascent = CutAscent.of(instance, dual, limit, threads, on_progress)
+    ascent = CutAscent.of(instance, dual, limit, threads, on_progress, params)
     ascent.maximize()
     better = replace(ascent.end(), open_share=dual.open_share)
     return better if exact_value(instance, round_dual(better)) > exact_value(instance, round_dual(dual)) else dual

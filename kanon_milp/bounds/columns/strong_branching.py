@@ -18,17 +18,11 @@ import highspy
 import numpy as np
 
 from kanon_milp.bounds.columns.master import DUAL, Master
+from kanon_milp.bounds.parameters import BranchParameters
 from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.system.arrays import Flags, Floats, Ints
 from kanon_milp.system.limit import Limit
-
-INTEGRAL = 0.05  # shares so near 0 or 1 are not branched on
-FIRST, FIRST_ITERATIONS = 20, 80  # pairs that are tried, and simplex iterations for a side
-SECOND, SECOND_ITERATIONS = 8, 300  # the same for the best of these
-REMEMBERED = 8  # pairs that were good before, which are tried again
-LEAST_RISE = 5e-3  # so much counts in the product even where a side does not rise
-CLEAR = 0.1  # units above what closes a side that count
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +77,13 @@ class Pairs:
 
 
 def best_pair(
-    master: Master, pairs: Pairs, left: Flags, room: float, scores: dict[int, float], limit: Limit
+    master: Master,
+    pairs: Pairs,
+    left: Flags,
+    room: float,
+    scores: dict[int, float],
+    limit: Limit,
+    params: BranchParameters,
 ) -> int | None:
     """The pair to branch on; None where no share of a single row is fractional.
 
@@ -95,23 +95,25 @@ def best_pair(
     highs.run()
     solution = np.array(highs.getSolution().col_value)[artificial:]
     share = pairs.shares(master.groups, solution)
-    fractional = np.flatnonzero(left & pairs.single & (share > INTEGRAL) & (share < 1 - INTEGRAL))
+    fractional = np.flatnonzero(left & pairs.single & (share > params.integral) & (share < 1 - params.integral))
     if not len(fractional):
         return None
-    trial = _Trial(master, pairs, left, room)
-    known = sorted((p for p in fractional.tolist() if scores.get(p, 0.0) > 0), key=lambda p: -scores[p])[:REMEMBERED]
+    trial = _Trial(master, pairs, left, room, params)
+    known = sorted((p for p in fractional.tolist() if scores.get(p, 0.0) > 0), key=lambda p: -scores[p])[
+        : params.remembered
+    ]
     new = _diverse(fractional[[p not in scores for p in fractional.tolist()]], share, pairs)
     ranked = []
-    for p in new[: FIRST if known else 2 * FIRST].tolist():
+    for p in new[: params.first if known else 2 * params.first].tolist():
         if limit.over:
             break
-        ranked.append((-trial(p, FIRST_ITERATIONS), p))
-    tried = [p for _, p in sorted(ranked)[:SECOND]] + known
+        ranked.append((-trial(p, params.first_iterations), p))
+    tried = [p for _, p in sorted(ranked)[: params.second]] + known
     now: dict[int, float] = {}
     for p in tried:
         if now and limit.over:
             break
-        now[p] = trial(p, SECOND_ITERATIONS)
+        now[p] = trial(p, params.second_iterations)
     scores.update(now)
     trial.end()
     return max(now, key=lambda p: (now[p], -p)) if now else int(fractional[0])
@@ -132,9 +134,10 @@ def _diverse(fractional: Ints, share: Floats, pairs: Pairs) -> Ints:
 class _Trial:
     """The rise on both sides of a pair, from one basis of the master problem; `end` leaves it as it was."""
 
-    def __init__(self, master: Master, pairs: Pairs, left: Flags, room: float) -> None:
+    def __init__(self, master: Master, pairs: Pairs, left: Flags, room: float, params: BranchParameters) -> None:
+        self.params = params
         self.highs, self.groups, self.artificial = master.highs, master.groups, 2 * pairs.types
-        self.pairs, self.left, self.most = pairs, left, room + CLEAR
+        self.pairs, self.left, self.most = pairs, left, room + params.clear
         self.value, self.basis = self.highs.getInfo().objective_function_value, self.highs.getBasis()
         self.highs.setOptionValue("simplex_strategy", DUAL)
 
@@ -149,7 +152,7 @@ class _Trial:
             self.highs.setBasis(self.basis)
             self.highs.run()
             rise = float(self.highs.getInfo().objective_function_value) - self.value
-            score *= max(min(rise, self.most), LEAST_RISE)
+            score *= max(min(rise, self.most), self.params.least_rise)
             self.highs.changeColsBounds(len(gone), gone, nothing, np.full(len(gone), highspy.kHighsInf))
         return score
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from kanon_milp.bounds.matching.pairs_and_triples import SmallGroups
+from kanon_milp.bounds.parameters import MatchingParameters
 from kanon_milp.bounds.rank_one_cuts import RankOneCuts, separate
 from kanon_milp.system.arrays import Floats, Ints
 from kanon_milp.system.jit import compiled, compiled_part
@@ -18,11 +19,11 @@ from kanon_milp.system.jit import compiled, compiled_part
 USED = 1e-7  # a group that is used less counts as unused
 LEAST_VIOLATION = 0.02
 WIDEST = 3_000  # row types of a set
-TOUCHING = 4  # new sets of a round that a row type is part of, at most
-FEW_TYPES = 400  # cuts on a few row types in a round
 
 
-def find_cuts(groups: SmallGroups, share: Floats, counts: Ints, known: RankOneCuts) -> RankOneCuts:
+def find_cuts(
+    groups: SmallGroups, share: Floats, counts: Ints, known: RankOneCuts, params: MatchingParameters
+) -> RankOneCuts:
     """Violated cuts that are not known. share: float64 (C,), how often each group is used. counts: int64 (t,)."""
     used = share > USED
     few, theta = groups.subset(used), share[used]
@@ -39,13 +40,13 @@ def find_cuts(groups: SmallGroups, share: Floats, counts: Ints, known: RankOneCu
         worst = violations / np.sqrt(np.diff(begins))
         for s in np.argsort(-worst, kind="stable").tolist():
             types = tuple(sorted(values[begins[s] : begins[s + 1]].tolist()))
-            if types in seen or (touched[list(types)] >= TOUCHING).any():
+            if types in seen or (touched[list(types)] >= params.touching).any():
                 continue
             seen.add(types)
             touched[list(types)] += 1
             sets.append((types, (1,) * len(types), 2))
     found = RankOneCuts.of(sets)
-    return found.joined(separate(few.in_lists(), theta, counts, FEW_TYPES, known.joined(found)))
+    return found.joined(separate(few.in_lists(), theta, counts, params.few_types, known.joined(found)))
 
 
 @compiled_part

@@ -30,6 +30,7 @@ import scipy.sparse as sp
 from kanon_milp.bounds.dual import DualPoint, ExactDual, Proof, right_side
 from kanon_milp.bounds.matching.odd_sets import find_cuts
 from kanon_milp.bounds.matching.pairs_and_triples import SmallGroups, Space, cut_coefficients
+from kanon_milp.bounds.parameters import MatchingParameters
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts
 from kanon_milp.solvers.highs import new_highs
 from kanon_milp.system.arrays import Floats, Ints
@@ -37,12 +38,7 @@ from kanon_milp.system.limit import Limit
 
 LARGE = 1000.0  # unit costs are scaled down to this: tolerances of a linear program are absolute
 NEGATIVE = 1e-6  # times the scale: reduced costs below less this are negative
-FIRST_PAIRS, FIRST_TRIPLES = 0.4, -0.01  # reduced cost, in mean losses of a row, of the first columns
-REACH = 1.0  # how far multipliers may rise above the first ones, in mean losses of a row
 FARTHEST = 1e6  # the same, beyond which groups of two and three cannot place the rows
-EACH = 20  # groups that are priced for the same first row of a candidate
-MOST_FIRST = 1_500_000  # groups near the first multipliers, at most
-MOST_PRICED = 3_000_000  # groups that are priced at a time, at most
 RANGE = 1 << 61  # multipliers times denominator times rows stay below
 
 
@@ -99,15 +95,16 @@ class MatchingProgram:
     the groups near the first multipliers are too many, as in large covers of few patterns.
     """
 
-    def __init__(self, space: Space, start: Floats) -> None:
+    def __init__(self, space: Space, start: Floats, params: MatchingParameters | None = None) -> None:
         """start: float64 (t,), multipliers near the best ones, in units."""
+        self.params = params or MatchingParameters()
         self.space, self.cuts = space, NO_CUTS
         self.groups = SmallGroups.none()
         counts, types = space.counts, space.types
         self.scale = max(float(space.instance.candidates.cost.max(initial=0)) / LARGE, 1.0)
         paid = start > 0
         self.mean = max(float(start[paid] @ counts[paid]) / max(float(counts[paid].sum()), 1.0), 1e-3)
-        self.reach = np.full(types, REACH * self.mean)
+        self.reach = np.full(types, self.params.reach * self.mean)
         self.start = start
         self.known = np.empty(0, np.int64)
         # no word of threads: HiGHS refuses a number other than that of another model in the calling thread
@@ -116,8 +113,8 @@ class MatchingProgram:
         right, none = counts.astype(np.float64), np.zeros(0, np.int32)
         self.highs.addRows(types, right, right, 0, np.zeros(types, np.int32), none, np.zeros(0))
         add_columns(self.highs, (start + self.reach) / self.scale, sp.csc_array(sp.identity(types)))
-        pairs, triples = FIRST_PAIRS * self.mean, FIRST_TRIPLES * self.mean
-        first, self.complete = self._enumerated(start, pairs, MOST_FIRST, None)
+        pairs, triples = self.params.first_pairs * self.mean, self.params.first_triples * self.mean
+        first, self.complete = self._enumerated(start, pairs, self.params.most_first, None)
         if self.complete:
             rising = first.cost - space.worth(first, start)
             self._add(first.subset((first.sizes < 3) | (rising <= triples)))
@@ -152,7 +149,7 @@ class MatchingProgram:
 
     def find_cuts(self) -> RankOneCuts:
         """Cuts that the program's point violates."""
-        return find_cuts(self.groups, self.share, self.space.counts, self.cuts)
+        return find_cuts(self.groups, self.share, self.space.counts, self.cuts, self.params)
 
     @property
     def share(self) -> Floats:
@@ -187,7 +184,7 @@ class MatchingProgram:
     def _price(self) -> int:
         """Add groups with negative reduced costs; how many."""
         dual = self.dual
-        found, _ = self._enumerated(dual.multipliers, -NEGATIVE * self.scale, MOST_PRICED, EACH)
+        found, _ = self._enumerated(dual.multipliers, -NEGATIVE * self.scale, self.params.most_priced, self.params.each)
         reduced = self.space.reduced_costs(found, dual)
         return self._add(found.subset(reduced < -NEGATIVE * self.scale))
 
@@ -195,9 +192,9 @@ class MatchingProgram:
 USED = 1e-7  # artificial columns that are used less count as unused
 
 
-def prove(space: Space, dual: DualPoint) -> Proof | None:
+def prove(space: Space, dual: DualPoint, most: int = MatchingParameters.most_priced) -> Proof | None:
     """Round multipliers so that they prove something: no group of two or three rows has a negative reduced cost then.
-    None where there are too many groups of negative reduced cost."""
+    None where there are more than `most` groups of negative reduced cost."""
     largest = float(np.abs(dual.multipliers).max(initial=0.0)) + float(dual.cut_multipliers.sum())
     denominator = denominator_for(space, largest)
     used = dual.cut_multipliers * denominator >= 1
@@ -209,7 +206,7 @@ def prove(space: Space, dual: DualPoint) -> Proof | None:
         cut_multipliers=charged,
         denominator=denominator,
     )
-    negative, complete = space.cheaper(lower, -1, MOST_PRICED)
+    negative, complete = space.cheaper(lower, -1, most)
     if not complete:
         return None
     lowest = -int(space.reduced_costs(negative, lower).min(initial=0))
@@ -221,25 +218,27 @@ def prove(space: Space, dual: DualPoint) -> Proof | None:
     )
 
 
-STEEP = 50.0  # times the random costs is a reduced cost of `mean` units
-TRIPLE = 1.0  # random cost of a triple above that of a pair
-ROUNDS = 12  # of cuts
-FEW_CUTS = 12  # in a round: not worth another one
 CERTAIN = 1e-6
 
 
 def nearly_integral(
-    space: Space, dual: DualPoint, groups: SmallGroups, mean: float, seed: int, limit: Limit
+    space: Space,
+    dual: DualPoint,
+    groups: SmallGroups,
+    mean: float,
+    seed: int,
+    limit: Limit,
+    params: MatchingParameters | None = None,
 ) -> Floats | None:
     """How often each group is used, float64 (C,), by a point that costs hardly more than a proof's bound; None where
     it ends before there is one.
 
     dual: the proof's point. groups: of low reduced costs. mean: loss of a row, in units.
     """
-    types = space.types
+    types, p = space.types, params or MatchingParameters()
     random = np.random.default_rng(seed)
     reduced = space.reduced_costs(groups, dual) / mean
-    cost = STEEP * reduced + random.random(groups.count) + TRIPLE * (groups.sizes == 3)
+    cost = p.steep * reduced + random.random(groups.count) + p.triple * (groups.sizes == 3)
     highs: Any = new_highs()
     right, none = space.counts.astype(np.float64), np.zeros(0, np.int32)
     highs.addRows(types, right, right, 0, np.zeros(types, np.int32), none, np.zeros(0))
@@ -251,19 +250,19 @@ def nearly_integral(
         rows = np.arange(types, types + cuts.count, dtype=np.int32)
         limits = cuts.limits(space.counts).astype(np.float64)
         highs.changeRowsBounds(cuts.count, rows, limits, limits)
-        lacking = STEEP * dual.cut_multipliers / mean
+        lacking = p.steep * dual.cut_multipliers / mean
         slack = sp.vstack([sp.csr_array((types, cuts.count)), sp.identity(cuts.count)])
         add_columns(highs, lacking, sp.csc_array(slack))
     share = None
-    for _ in range(ROUNDS):
+    for _ in range(p.rounds):
         if not run_within(highs, limit):
             break
         highs.setOptionValue("presolve", "off")
         share = np.array(highs.getSolution().col_value)[: groups.count]
         if (np.abs(share - np.rint(share)) < CERTAIN).all():
             break
-        found = find_cuts(groups, share, space.counts, cuts)
-        if found.count < FEW_CUTS:
+        found = find_cuts(groups, share, space.counts, cuts, p)
+        if found.count < p.few_cuts:
             break
         cuts = cuts.joined(found)
         add_cut_rows(highs, cut_coefficients(groups, found, types), found.limits(space.counts), 0)

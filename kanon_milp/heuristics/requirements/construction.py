@@ -8,7 +8,7 @@ import numpy as np
 
 from kanon_milp.bounds.closed_form import ordered_covers
 from kanon_milp.bounds.dual import DualPoint
-from kanon_milp.bounds.evaluation import TRIES
+from kanon_milp.bounds.parameters import SubproblemParameters
 from kanon_milp.bounds.tree_subproblem import TreeArrays, ValuedCover, ValuedRows, Workspace
 from kanon_milp.bounds.valued_groups import ValuedCandidates, candidate_of, cheapest_of_candidate, choose_rows
 from kanon_milp.heuristics.greedy import greedy
@@ -188,7 +188,7 @@ def _place_groups(
             continue
         whole = candidate_of(priced, g)
         one = ValuedCover(cost, whole.theta, least, int(left), whole.members, whole.values, whole.begins)
-        phi, _, size = cheapest_of_candidate(least, TRIES, NEVER, False, one, rows, tree, room)
+        phi, _, size = cheapest_of_candidate(least, SubproblemParameters.tries, NEVER, False, one, rows, tree, room)
         if phi >= 0:
             continue
         for at in range(choose_rows(size, one, rows, tree, room)):

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from kanon_milp.bounds.dual import DualPoint
-from kanon_milp.bounds.evaluation import STEEP, RequiredEvaluator
+from kanon_milp.bounds.evaluation import RequiredEvaluator
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.bounds.tree_subproblem import TreeArrays, ValuedRows, Workspace, make_workspace
 from kanon_milp.bounds.valued_groups import ValuedCandidates
@@ -57,7 +57,7 @@ class Guide:
             return cls(instance, nothing, nothing.astype(np.int64), multipliers, ())
         at = RequiredEvaluator(instance, multipliers)
         charges = np.zeros(0) if point.charges is None else point.charges
-        place = np.concatenate([multipliers, charges / STEEP])
+        place = np.concatenate([multipliers, charges])
         widest = int(instance.candidates.covers.lengths.max(initial=0))
         phis, priced = [], []
         for v, relaxed in enumerate(at.relaxed):
