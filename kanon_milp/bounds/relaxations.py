@@ -32,7 +32,7 @@ from kanon_milp.problem.distances.base import Tree
 from kanon_milp.problem.hierarchies import Label
 from kanon_milp.problem.privacy import Requirement
 from kanon_milp.problem.privacy.base import facts_of, is_size_only
-from kanon_milp.problem.privacy.transport import is_equal
+from kanon_milp.problem.privacy.t_closeness import is_equal
 from kanon_milp.system.arrays import Ints
 
 Interval = tuple[Fraction, Fraction]

@@ -22,14 +22,13 @@ from kanon_milp.cli.help import (
     table_option,
 )
 from kanon_milp.errors import InputError
-from kanon_milp.problem.column_numbers import DECIMALS
+from kanon_milp.problem.column_values import DECIMALS
 from kanon_milp.problem.databases import Database, as_files, is_address, location
 from kanon_milp.problem.hierarchies import Hierarchy
 from kanon_milp.problem.privacy.base import INTEGER, Requirement
 from kanon_milp.problem.privacy.registry import REQUIREMENTS, swept_kinds
 from kanon_milp.problem.problem import Objective, Problem, SuppressedRows
-from kanon_milp.problem.recoding import Recoding
-from kanon_milp.problem.recoding_files import Makers, made_hierarchies, read_recoding
+from kanon_milp.problem.recoding import Makers, Recoding, made_hierarchies, read_recoding
 from kanon_milp.problem.table import (
     ARROW_SUFFIXES,
     CSV_SUFFIXES,

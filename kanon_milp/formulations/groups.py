@@ -2,11 +2,230 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
 import pyomo.environ as pyo
 
-from kanon_milp.formulations.enumeration import enumerate_groups
-from kanon_milp.formulations.parts import add_assignment, add_objective_and_sides, add_sets
+from kanon_milp.errors import InputError
+from kanon_milp.formulations.components import add_assignment, add_objective_and_sides, add_sets
+from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.ragged import Ragged, indptr_of
+from kanon_milp.problem.privacy.base import satisfies
+from kanon_milp.problem.records import Group
+from kanon_milp.system.arrays import Flags
+
+Numbers = tuple[int, ...]  # of rows, one for each cell
+Held = tuple[tuple[int, int], ...]  # (number of a joint sensitive value, rows that have it)
+
+LARGEST = 200_000  # groups listed, and vectors of numbers by sensitive value looked at
+WAY_OUT = (
+    "it is meant for tiny tables: use the strong formulation (the default), a pattern mask, fewer quasi-identifiers, "
+    "or a sample of the rows"
+)
+
+
+@dataclass(frozen=True)
+class GroupShape:
+    """What groups of a candidate look like. cells: its row types by joint sensitive value; numbers: rows of each cell
+    in a group, one vector for each possibility."""
+
+    cells: list[list[int]]
+    numbers: list[Numbers]
+
+    def count(self, counts: Sequence[int]) -> int:
+        """How many groups these are: Σ over the vectors of Π over the cells of the ways to choose so many rows.
+
+        Exact up to `LARGEST`, beyond it only more than that.
+        """
+        if not self.numbers:
+            return 0
+        largest = [max(column) for column in zip(*self.numbers, strict=True)]
+        ways = [_ways([counts[i] for i in cell], most) for cell, most in zip(self.cells, largest, strict=True)]
+        total = 0
+        for numbers in self.numbers:
+            total += math.prod(of_cell[rows] for of_cell, rows in zip(ways, numbers, strict=True))
+            if total > LARGEST:
+                break
+        return total
+
+    def groups(self, counts: Sequence[int]) -> Iterator[list[tuple[int, int]]]:
+        """The groups themselves, as (row type, rows) ascending."""
+        known: dict[tuple[int, int], list[list[tuple[int, int]]]] = {}
+        for numbers in self.numbers:
+            choices = []
+            for cell, rows in enumerate(numbers):
+                if rows and (cell, rows) not in known:
+                    known[cell, rows] = list(_choices(self.cells[cell], counts, rows))
+                if rows:
+                    choices.append(known[cell, rows])
+            for parts in itertools.product(*choices):
+                yield sorted(itertools.chain.from_iterable(parts))
+
+
+def enumerate_groups(instance: Instance) -> Groups:
+    """All groups of all candidates.
+
+    Raises InputError where they are too many, or a requirement is not about single groups.
+    """
+    shapes = shapes_of(instance)
+    counts = instance.types.counts.tolist()
+    total = 0
+    for g, shape in enumerate(shapes):
+        total += shape.count(counts)
+        if total > LARGEST:
+            candidates = f"{g + 1:,} of {len(shapes):,} candidates"
+            raise InputError(
+                f"the groups formulation lists all groups that candidates can receive, and {candidates} already have "
+                f"more than {LARGEST:,} ({instance.types.count:,} row types, {instance.types.n:,} rows); {WAY_OUT}"
+            )
+    candidate, sizes, types, copies = [], [], [], []
+    for g, shape in enumerate(shapes):
+        for group in shape.groups(counts):
+            candidate.append(g)
+            sizes.append(len(group))
+            types += [i for i, _ in group]
+            copies += [rows for _, rows in group]
+    entries = Ragged(indptr_of(np.array(sizes, np.int64)), np.array(types, np.int64))
+    return Groups(np.array(candidate, np.int64), entries, np.array(copies, np.int64))
+
+
+def shapes_of(instance: Instance) -> list[GroupShape]:
+    """The shape of each candidate's groups."""
+    problem, counts = instance.problem, instance.types.counts.tolist()
+    if not problem.separable:
+        raise InputError(
+            "the groups formulation needs requirements that each group meets on its own; k-anonymity of some of the "
+            "quasi-identifiers adds up groups that are released alike there: use the strong formulation"
+        )
+    if problem.size_only:
+        shapes = []
+        for cover, least in zip(instance.candidates.cover_lists(), instance.least.tolist(), strict=True):
+            rows = sum(counts[i] for i in cover)
+            shapes.append(GroupShape([cover], [(size,) for size in range(least, min(rows, 2 * least - 1) + 1)]))
+        return shapes
+    vectors = GroupVectors(instance)
+    code = instance.sensitive_codes(problem.attributes)[0].tolist()
+    shapes = []
+    for g, cover in enumerate(instance.candidates.cover_lists()):
+        by_value: dict[int, list[int]] = {}
+        for i in cover:
+            by_value.setdefault(code[i], []).append(i)
+        values = sorted(by_value)
+        cells = [by_value[value] for value in values]
+        held = tuple((value, sum(counts[i] for i in cell)) for value, cell in zip(values, cells, strict=True))
+        shapes.append(GroupShape(cells, vectors.numbers(held, exempt=bool(instance.exempt[g]))))
+    return shapes
+
+
+class GroupVectors:
+    """Vectors of numbers of rows by joint sensitive value that make up a group, each checked once, exactly."""
+
+    def __init__(self, instance: Instance) -> None:
+        problem = instance.problem
+        self._instance = instance
+        self._merge_closed = problem.merge_closed
+        self._values = instance.sensitive_codes(problem.attributes)[1]
+        # what is exempt is so from k alone
+        others = [r for r in problem.requirements if not r.exempts]
+        self._requirements = {True: others, False: list(problem.requirements)}
+        self._known: dict[tuple[bool, Held], bool] = {}
+        self._numbers: dict[tuple[bool, Held], list[Numbers]] = {}
+        self._looked_at = 0
+
+    def numbers(self, held: Held, *, exempt: bool) -> list[Numbers]:
+        """The vectors listed for a cover that holds these rows."""
+        found = self._numbers.get((exempt, held))
+        if found is None:
+            self._looked_at += math.prod(rows + 1 for _, rows in held)
+            if self._looked_at > LARGEST:
+                raise InputError(
+                    f"the groups formulation looks at all numbers of rows by sensitive value, and these are more than "
+                    f"{LARGEST:,} ({self._instance.types.count:,} row types, {self._instance.types.n:,} rows); "
+                    f"{WAY_OUT}"
+                )
+            holds = np.zeros([rows + 1 for _, rows in held], dtype=bool)
+            values = [value for value, _ in held]
+            for numbers in itertools.product(*(range(rows + 1) for _, rows in held)):
+                holds[numbers] = self._holds(
+                    tuple(each for each in zip(values, numbers, strict=True) if each[1]), exempt
+                )
+            found = unsplittable(holds) if self._merge_closed else _true_in(holds)
+            self._numbers[exempt, held] = found
+        return found
+
+    def _holds(self, counts: Held, exempt: bool) -> bool:
+        """Whether so many rows of these joint values are a group; no rows are none."""
+        if not counts:
+            return False
+        found = self._known.get((exempt, counts))
+        if found is None:
+            tuples = {self._values[value]: rows for value, rows in counts}
+            group = Group.of(self._instance.problem.attributes, tuples, self._instance.table_group)
+            found = all(satisfies(requirement, group) for requirement in self._requirements[exempt])
+            self._known[exempt, counts] = found
+        return found
+
+
+def unsplittable(holds: Flags) -> list[Numbers]:
+    """The vectors that hold and are no sum of two that do. holds: by vector, closed under sums, False for no rows.
+
+    By ascending number of rows: each vector that is left takes all its sums with others out. These are enough: in a
+    sum b + s with b = b' + s' one may take b' + (s' + s), until the first part is one that is left.
+    """
+    left = holds.copy()
+    found = []
+    for vector in sorted(_true_in(holds), key=lambda vector: (sum(vector), vector)):
+        if not left[vector]:
+            continue
+        found.append(vector)
+        above = tuple(slice(rows, None) for rows in vector)
+        others = tuple(slice(0, size - rows) for size, rows in zip(holds.shape, vector, strict=True))
+        left[above] &= ~holds[others]
+    return found
+
+
+def _true_in(holds: Flags) -> list[Numbers]:
+    return [tuple(vector) for vector in np.argwhere(holds).tolist()]
+
+
+def _ways(counts: Sequence[int], most: int) -> list[int]:
+    """By number of rows up to `most`, in how many ways they can be taken from row types with these counts.
+
+    The coefficients of Π_i (1 + z + ... + z^n_i). They only grow with each row type, so that it ends once there are
+    too many ways to take `most` rows: all smaller numbers have a way by then.
+    """
+    ways = [1] + [0] * most
+    for count in counts:
+        sums = list(itertools.accumulate(ways))
+        ways = [total - (sums[rows - count - 1] if rows > count else 0) for rows, total in enumerate(sums)]
+        if ways[most] > LARGEST:
+            break
+    return ways
+
+
+def _choices(cell: Sequence[int], counts: Sequence[int], rows: int) -> Iterator[list[tuple[int, int]]]:
+    """The ways to take so many rows from the row types of a cell, as (row type, rows) ascending."""
+    # rest[at]: how many rows the row types from this place on have
+    rest = list(itertools.accumulate((counts[i] for i in reversed(cell)), initial=0))[::-1]
+    chosen: list[tuple[int, int]] = []
+
+    def extend(at: int, open_rows: int) -> Iterator[list[tuple[int, int]]]:
+        if not open_rows:
+            yield chosen.copy()
+            return
+        for taken in range(min(counts[cell[at]], open_rows), max(0, open_rows - rest[at + 1]) - 1, -1):
+            if taken:
+                chosen.append((cell[at], taken))
+            yield from extend(at + 1, open_rows - taken)
+            if taken:
+                chosen.pop()
+
+    yield from extend(0, rows)
 
 
 def build_groups(instance: Instance) -> pyo.ConcreteModel:

@@ -8,7 +8,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from kanon_milp.errors import is_built_in
-from kanon_milp.formulations.parts import add_assignment, add_objective_and_sides, add_sets
+from kanon_milp.formulations.components import add_assignment, add_objective_and_sides, add_sets
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.privacy import Requirement
 from kanon_milp.problem.privacy.base import declare_in

@@ -20,8 +20,8 @@ from kanon_milp.presolve.instance import Instance, recode
 from kanon_milp.presolve.partition import Partition, released_partition
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.problem.arguments import instance_of, wrong
+from kanon_milp.problem.column_values import mixed_key
 from kanon_milp.problem.exact import exact_parameter
-from kanon_milp.problem.keys import mixed_key
 from kanon_milp.problem.privacy import Requirement
 from kanon_milp.problem.privacy.base import least_rows
 from kanon_milp.problem.problem import Problem

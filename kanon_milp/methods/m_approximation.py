@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from kanon_milp.methods.refusals import groups_not_alone
 from kanon_milp.presolve.instance import recode
 from kanon_milp.presolve.partition import Partition
+from kanon_milp.problem.column_values import mixed_key
 from kanon_milp.problem.hierarchies import ColumnLevels
-from kanon_milp.problem.keys import mixed_key
 from kanon_milp.problem.privacy.base import is_size_only, least_rows
 from kanon_milp.problem.problem import Problem
 from kanon_milp.system.arrays import Ints

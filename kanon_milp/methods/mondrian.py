@@ -19,7 +19,7 @@ import numpy as np
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.partition import Partition
-from kanon_milp.problem.column_numbers import numbers_of
+from kanon_milp.problem.column_values import numbers_of
 from kanon_milp.problem.hierarchies import Label
 from kanon_milp.problem.recoding import Hierarchies
 from kanon_milp.system.arrays import Floats, Ints

@@ -12,11 +12,11 @@ import numpy as np
 import pyomo.environ as pyo
 
 from kanon_milp.errors import InputError, SolverError, counted
-from kanon_milp.formulations.identification import build_identifying
+from kanon_milp.formulations.column_models import build_identifying
 from kanon_milp.methods.arguments import adapter_of, check_available
 from kanon_milp.presolve.row_types import RowTypes, compress
 from kanon_milp.problem.arguments import column_names, instance_of, integer, wrong
-from kanon_milp.problem.keys import mixed_key
+from kanon_milp.problem.column_values import mixed_key
 from kanon_milp.problem.table import Table, open_frame
 from kanon_milp.solvers import DEFAULT, SolverAdapter, SolverOptions, StopReason
 from kanon_milp.solvers.checked import solve_checked

@@ -12,7 +12,7 @@ import pyomo.environ as pyo
 
 from kanon_milp.errors import InputError, own_code, type_in_words
 from kanon_milp.formulations import FORMULATIONS, Formulation, get_formulation
-from kanon_milp.formulations.origin import formulation_of, is_of_another, mark
+from kanon_milp.formulations.fingerprint import formulation_of, is_of_another, mark
 from kanon_milp.methods import registry
 from kanon_milp.methods.arguments import (
     adapter_of,

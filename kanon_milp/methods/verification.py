@@ -18,8 +18,7 @@ from kanon_milp.problem.distances import GroundDistance, HierarchicalDistance
 from kanon_milp.problem.exact import Number
 from kanon_milp.problem.privacy import Requirement, registry
 from kanon_milp.problem.problem import Problem, SuppressedRows
-from kanon_milp.problem.recoding import Recoding, Suppression
-from kanon_milp.problem.recoding_files import Makers, made_hierarchies, read_recoding
+from kanon_milp.problem.recoding import Makers, Recoding, Suppression, made_hierarchies, read_recoding
 from kanon_milp.problem.roles import Roles, header_doubt
 from kanon_milp.problem.table import SYMBOL, Missing, Table, file_kind, read_frame, read_table
 from kanon_milp.verify.certificate import CertificateReport, check_claim

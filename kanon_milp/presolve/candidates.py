@@ -9,8 +9,8 @@ import numpy as np
 
 from kanon_milp.presolve.ragged import Ragged
 from kanon_milp.presolve.row_types import RowTypes
+from kanon_milp.problem.column_values import mixed_key
 from kanon_milp.problem.hierarchies import Label
-from kanon_milp.problem.keys import mixed_key
 from kanon_milp.problem.recoding import Levels
 from kanon_milp.system.arrays import Flags, Ints, Ints32
 

@@ -15,8 +15,8 @@ import numpy as np
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.candidates import Candidates, enumerate_candidates
 from kanon_milp.presolve.row_types import RowTypes, compress
+from kanon_milp.problem.column_values import mixed_key
 from kanon_milp.problem.hierarchies import Label
-from kanon_milp.problem.keys import mixed_key
 from kanon_milp.problem.privacy.base import least_rows
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import Choice, Levels, apply_recoding

@@ -35,7 +35,7 @@ from kanon_milp.presolve.candidates import Candidates
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged, indptr_of
 from kanon_milp.presolve.row_types import RowTypes
-from kanon_milp.problem.keys import mixed_key
+from kanon_milp.problem.column_values import mixed_key
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import Levels

@@ -17,10 +17,10 @@ import polars.selectors as cs
 
 from kanon_milp.errors import FileWarning, InputError, printable
 from kanon_milp.problem.arguments import wrong
+from kanon_milp.problem.column_values import mixed_key
 from kanon_milp.problem.csv_files import CsvFormat, with_missing
 from kanon_milp.problem.databases import Database, asked_query
 from kanon_milp.problem.hierarchies import Label
-from kanon_milp.problem.keys import mixed_key
 from kanon_milp.problem.roles import LOOKED_AT, Roles, header_doubt
 from kanon_milp.problem.table import scan_frame
 from kanon_milp.system.arrays import Ints, Ints32

@@ -25,6 +25,7 @@ import polars.selectors as cs
 
 from kanon_milp.errors import FileWarning, InputError, counted
 from kanon_milp.problem.arguments import listed, text
+from kanon_milp.problem.column_values import text_of
 from kanon_milp.problem.roles import another_delimiter, spoken
 from kanon_milp.system.extras import optional
 from kanon_milp.system.processes import available_bytes
@@ -154,10 +155,6 @@ def _bare(fmt: CsvFormat) -> dict[str, str]:
     return found
 
 
-class NoTextError(ValueError):
-    """Values of this kind have no text of their own; the message names the kind."""
-
-
 PIECE = 1 << 24  # bytes
 TIMES = 4  # as much memory as a file has bytes is needed to read it
 DAMAGED = EOFError, zlib.error, gzip.BadGzipFile  # what reading a damaged file compressed by gzip raises
@@ -165,25 +162,6 @@ DAMAGED = EOFError, zlib.error, gzip.BadGzipFile  # what reading a damaged file 
 
 class _BareReturnError(Exception):
     """A carriage return that ends no line."""
-
-
-def text_of(series: pl.Series) -> pl.Series:
-    """Values as text, null where one is missing: what a CSV file holds, and what values are compared by.
-
-    Raises NoTextError for lists, structures, bytes and objects.
-    """
-    if _has_no_text(series.dtype):
-        raise NoTextError(str(series.dtype))
-    if series.dtype in (pl.Duration, pl.Time):  # which have no cast of their own, or one that drops nanoseconds
-        return series.dt.to_string("iso")
-    if series.dtype.is_float():
-        series = series.fill_nan(None)
-    return series.cast(pl.String)
-
-
-def without_text(frame: pl.DataFrame) -> list[str]:
-    """The columns whose values have no text, so that no CSV file can hold them."""
-    return [name for name, kind in frame.schema.items() if _has_no_text(kind)]
 
 
 def csv_text(frame: pl.DataFrame, delimiter: str = ",", line_end: str = "\n") -> str:
@@ -300,10 +278,6 @@ def scan_csv(path: Path, fmt: CsvFormat) -> tuple[pl.LazyFrame, CsvFormat]:
         raise _damaged(path) from None
     frame, fmt = read_csv(path, fmt)
     return frame.lazy(), fmt
-
-
-def _has_no_text(kind: pl.DataType) -> bool:
-    return kind.is_nested() or kind in (pl.Object, pl.Binary)
 
 
 def _open(path: Path) -> IO[bytes]:

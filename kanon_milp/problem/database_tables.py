@@ -13,7 +13,7 @@ import polars as pl
 
 from kanon_milp.errors import InputError
 from kanon_milp.problem.arguments import exists, text
-from kanon_milp.problem.csv_files import text_of
+from kanon_milp.problem.column_values import text_of
 from kanon_milp.problem.databases import Database, Kind, location, quoted
 from kanon_milp.problem.table import open_frame
 from kanon_milp.system.files import Fill, check_target, write_together

@@ -16,13 +16,20 @@ from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, counted, kind_of, printable
 from kanon_milp.problem.arguments import file_path, listed, text, wrong
-from kanon_milp.problem.column_numbers import Decimal
+from kanon_milp.problem.column_values import Decimal
 from kanon_milp.problem.csv_files import csv_text
+from kanon_milp.problem.dates import date_rows
 from kanon_milp.problem.exact import Number
-from kanon_milp.problem.generalization.dates import date_rows
-from kanon_milp.problem.generalization.intervals import interval_rows, quantile_rows
-from kanon_milp.problem.generalization.texts import group_rows, order_rows, prefix_rows
-from kanon_milp.problem.generalization.values import MISSING, OTHER, Values
+from kanon_milp.problem.generalization import (
+    MISSING,
+    OTHER,
+    Values,
+    group_rows,
+    interval_rows,
+    order_rows,
+    prefix_rows,
+    quantile_rows,
+)
 from kanon_milp.problem.side_files import read_hierarchy_rows
 from kanon_milp.problem.table import SYMBOL, open_frame
 from kanon_milp.system.arrays import Ints32

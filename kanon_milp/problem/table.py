@@ -24,7 +24,7 @@ from kanon_milp.problem.arguments import (
     one_of,
     text,
 )
-from kanon_milp.problem.column_text import as_text
+from kanon_milp.problem.column_values import as_text
 from kanon_milp.problem.csv_files import CsvFormat, absent_marks, read_csv, read_excel, scan_csv, with_missing
 from kanon_milp.problem.databases import Database, asked_query, location, shown_query
 from kanon_milp.problem.role_guess import kept_warning, persons, warning

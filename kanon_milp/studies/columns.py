@@ -15,25 +15,28 @@ import polars as pl
 
 from kanon_milp.errors import counted
 from kanon_milp.methods.result import Result
-from kanon_milp.problem.column_text import as_text
+from kanon_milp.problem.column_values import as_text
 from kanon_milp.problem.hierarchies import Hierarchy, Label
 from kanon_milp.problem.role_guess import (
     FEW,
     LOUD,
     PER_CLASS,
+    Kind,
     Role,
+    code_width,
     guess,
     how_sensitive,
     how_surely,
     how_well_known,
     is_code,
     is_unit,
+    marks_of_missing,
     may_be_classes,
     nearly_unique,
+    read_values,
     tells_persons,
 )
 from kanon_milp.problem.roles import MISSING_COUNTS, Roles, joined, visible
-from kanon_milp.problem.value_kinds import Kind, code_width, marks_of_missing, read_values
 from kanon_milp.studies.proposal import coarse_levels, listing, shell_word
 
 EXAMPLES = 3

@@ -17,8 +17,8 @@ from kanon_milp.methods.arguments import checked_options
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.solve import solve
 from kanon_milp.problem.arguments import instance_of, listed, one_of, text, wrong
-from kanon_milp.problem.column_numbers import numbers_of
-from kanon_milp.problem.generalization.values import written
+from kanon_milp.problem.column_values import numbers_of
+from kanon_milp.problem.generalization import written
 from kanon_milp.problem.hierarchies import Label
 from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.studies.metrics import Metrics, measure

@@ -19,7 +19,7 @@ from kanon_milp.errors import FileWarning, InputError, counted, printable
 from kanon_milp.methods.quasi_identifiers import QuasiIdentifiers, find_quasi_identifiers
 from kanon_milp.presolve.row_types import RowTypes, compress
 from kanon_milp.problem.arguments import integer, listed, text
-from kanon_milp.problem.column_text import as_text
+from kanon_milp.problem.column_values import as_text
 from kanon_milp.problem.csv_files import CsvFormat, with_missing
 from kanon_milp.problem.databases import Database, asked_query, location, shown_query
 from kanon_milp.problem.recoding import MAX_LEVEL_VECTORS, Suppression

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from kanon_milp.problem.arguments import one_of
-from kanon_milp.problem.column_numbers import numbers_of
+from kanon_milp.problem.column_values import numbers_of
 from kanon_milp.problem.hierarchies import Label
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.problem import Problem, expect_problem

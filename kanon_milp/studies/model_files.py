@@ -19,8 +19,7 @@ from kanon_milp.problem.exact import exact_number, in_words
 from kanon_milp.problem.privacy import Requirement
 from kanon_milp.problem.privacy.registry import REQUIREMENTS
 from kanon_milp.problem.problem import Problem
-from kanon_milp.problem.recoding import PatternMask, Recoding
-from kanon_milp.problem.recoding_files import read_recoding
+from kanon_milp.problem.recoding import PatternMask, Recoding, read_recoding
 from kanon_milp.problem.roles import Roles
 from kanon_milp.problem.table import Table, read_table
 from kanon_milp.studies import datasets, generators

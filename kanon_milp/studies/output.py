@@ -19,7 +19,8 @@ import polars as pl
 from kanon_milp.errors import InputError
 from kanon_milp.methods.description import sha256_of
 from kanon_milp.methods.result import Result
-from kanon_milp.problem.csv_files import csv_bytes, csv_text, without_text
+from kanon_milp.problem.column_values import without_text
+from kanon_milp.problem.csv_files import csv_bytes, csv_text
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.table import Table, is_text
 from kanon_milp.studies.metrics import describe_release

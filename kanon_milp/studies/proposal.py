@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from kanon_milp.errors import printable
-from kanon_milp.problem.generalization.values import written
+from kanon_milp.problem.generalization import written
 
 MOST_VECTORS = 1 << 14  # level vectors that a first attempt should not exceed
 # and pairs of a row type and a level vector: with three times as many, and hierarchies, all of Adult took three minutes

@@ -21,8 +21,7 @@ from strategies import Case, cases
 import kanon_milp as km
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts
 from kanon_milp.errors import InputError
-from kanon_milp.formulations.enumeration import enumerate_groups
-from kanon_milp.formulations.groups import build_groups
+from kanon_milp.formulations.groups import build_groups, enumerate_groups
 from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.presolve.preparation import presolve

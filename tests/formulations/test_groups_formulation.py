@@ -19,9 +19,8 @@ from strategies import Case, cases
 
 import kanon_milp as km
 from kanon_milp.cli.exit_codes import exit_code
-from kanon_milp.formulations import enumeration
-from kanon_milp.formulations.enumeration import GroupVectors, enumerate_groups, unsplittable
-from kanon_milp.formulations.groups import build_groups
+from kanon_milp.formulations import groups as formulation
+from kanon_milp.formulations.groups import GroupVectors, build_groups, enumerate_groups, unsplittable
 from kanon_milp.formulations.strong import build_strong
 from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import Instance, prepare
@@ -225,12 +224,12 @@ def test_too_many_groups_are_refused_before_they_are_listed() -> None:
 def test_the_number_of_groups_is_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     instance = prepare(triangle())
     count = enumerate_groups(instance).count
-    monkeypatch.setattr(enumeration, "LARGEST", count)
+    monkeypatch.setattr(formulation, "LARGEST", count)
     assert enumerate_groups(instance).count == count
-    monkeypatch.setattr(enumeration, "LARGEST", count - 1)
+    monkeypatch.setattr(formulation, "LARGEST", count - 1)
     with pytest.raises(km.InputError, match=f"more than {count - 1} "):
         enumerate_groups(instance)
-    monkeypatch.setattr(enumeration, "LARGEST", 1)
+    monkeypatch.setattr(formulation, "LARGEST", 1)
     with pytest.raises(km.InputError, match=r"more than 1 \(3 row types, 3 rows\).* use the strong formulation"):
         km.solve(triangle(), formulation="groups")
 
@@ -240,7 +239,7 @@ def test_the_number_of_groups_is_exact(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_groups_are_as_many_as_counted(case: SensitiveCase) -> None:
     instance = prepare(case.problem())
     counts = instance.types.counts.tolist()
-    counted = [shape.count(counts) for shape in enumeration.shapes_of(instance)]
+    counted = [shape.count(counts) for shape in formulation.shapes_of(instance)]
     assert counted == np.bincount(enumerate_groups(instance).candidate, minlength=instance.candidates.count).tolist()
 
 
@@ -249,7 +248,7 @@ def test_an_infeasible_problem_is_a_result_though_its_parts_have_too_many_groups
 ) -> None:
     # with k = 3 there is one group; without it, which is asked to say what is in conflict, there are more
     problem = km.Problem(triangle().table, [km.KAnonymity(3)], cost_bound=0)
-    monkeypatch.setattr(enumeration, "LARGEST", 1)
+    monkeypatch.setattr(formulation, "LARGEST", 1)
     found = km.solve(problem, formulation="groups")
     assert found.proof == "infeasible"
     assert exit_code(found) == 3

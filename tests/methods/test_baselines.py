@@ -18,7 +18,7 @@ from strategies import Case, cases
 
 import kanon_milp as km
 from kanon_milp.methods import m_approximation
-from kanon_milp.problem.keys import mixed_key
+from kanon_milp.problem.column_values import mixed_key
 
 relaxed = settings(
     deadline=None,

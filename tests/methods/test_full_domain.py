@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kanon_milp as km
-from kanon_milp.formulations.full_domain import build_full_domain
+from kanon_milp.formulations.column_models import build_full_domain
 from kanon_milp.methods.full_domain import OBJECTIVES, Objective
 from kanon_milp.problem.hierarchies import column_levels
 from kanon_milp.solvers import SolverOptions, get

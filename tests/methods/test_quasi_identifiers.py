@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kanon_milp as km
-from kanon_milp.formulations.identification import build_violating
+from kanon_milp.formulations.column_models import build_violating
 from kanon_milp.solvers import SolverOptions, get
 from kanon_milp.solvers.pyomo_arrays import to_arrays
 

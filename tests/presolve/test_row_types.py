@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import kanon_milp as km
 from kanon_milp.presolve.row_types import rows_by_type
-from kanon_milp.problem.keys import mixed_key
+from kanon_milp.problem.column_values import mixed_key
 
 value = st.sampled_from(["a", "b", "", "aa", None])
 rows = st.lists(st.tuples(value, value, value), min_size=1, max_size=40)

@@ -27,7 +27,7 @@ from kanon_milp.problem.distances import (
     OrderedDistance,
     Space,
 )
-from kanon_milp.problem.distances.emd import emd, emd_by_flow
+from kanon_milp.problem.distances.base import emd, emd_by_flow
 
 PATHS: dict[str | None, tuple[str | None, ...]] = {
     "a": ("a", "ab", "left", "*"),

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import kanon_milp as km
-from kanon_milp.problem.generalization.values import written
+from kanon_milp.problem.generalization import written
 
 relaxed = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 FIRST = [Fraction(2), Fraction(5), Fraction(5, 2), Fraction(1, 4)]

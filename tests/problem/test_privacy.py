@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import kanon_milp as km
 from kanon_milp.problem.distances import MatrixDistance, OrderedDistance
-from kanon_milp.problem.powers import Base, below_power, largest_below, smallest_above
+from kanon_milp.problem.privacy.delta_disclosure import Base, below_power, largest_below, smallest_above
 from kanon_milp.problem.records import Group
 
 

@@ -16,9 +16,9 @@ from command_line import run
 from hypothesis import given
 
 import kanon_milp as km
-from kanon_milp.problem.column_numbers import TWO_WAYS, UNCLEAR, numbers_of
-from kanon_milp.problem.generalization.dates import date_form, looks_like_date
-from kanon_milp.problem.value_kinds import read_values
+from kanon_milp.problem.column_values import TWO_WAYS, UNCLEAR, numbers_of
+from kanon_milp.problem.dates import date_form, looks_like_date
+from kanon_milp.problem.role_guess import read_values
 from kanon_milp.verify.numbers import numberings
 
 DAYS = st.lists(st.dates(datetime.date(1900, 1, 1), datetime.date(2099, 12, 31)), min_size=1, max_size=8)

@@ -20,8 +20,8 @@ from present import present
 from sensitive_cases import Demand, Ground
 
 import kanon_milp as km
-from kanon_milp.problem import column_text, distances, hierarchies, powers, privacy, recoding, table
-from kanon_milp.problem.privacy import delta_disclosure, pairwise, t_closeness
+from kanon_milp.problem import column_values, distances, hierarchies, privacy, recoding, table
+from kanon_milp.problem.privacy import delta_disclosure, l_diversity, t_closeness
 from kanon_milp.problem.privacy.registry import REQUIREMENTS
 
 OUTCOMES = REFUSED, RIGHT, NO_TABLE, ERROR, WRONG = "refused", "right table", "no table", "error", "WRONG"
@@ -162,13 +162,13 @@ def mutations(requirement: Any) -> Iterator[tuple[str, Patch]]:
     if "exact" in vars(kind):
         yield "exact: looser", (kind, "exact", property(lambda _: loosest))
     if kind is privacy.LDiversity and requirement.form == "blocki-williams":
-        yield "partners: always", (pairwise, "each_has_partners", lambda *_: True)
+        yield "partners: always", (l_diversity, "each_has_partners", lambda *_: True)
     if kind is privacy.DeltaDisclosure:
-        below = powers.below_power
+        below = delta_disclosure.below_power
         yield "power: looser", (delta_disclosure, "below_power", lambda value, *rest: below(value / 10, *rest))
     if kind is privacy.TCloseness:
         ground = type(distances.ground_distance(requirement.distance))
-        space, emd = ground.space, distances.emd.emd
+        space, emd = ground.space, distances.base.emd
         yield "distance: zero", (ground, "space", lambda *given: nearer(space(*given), 10**9))
         yield "distance: tenth", (ground, "space", lambda *given: nearer(space(*given), 10))
         yield "emd: zero", (t_closeness, "emd", lambda *_: Fraction(0))
@@ -280,7 +280,7 @@ RECODING: dict[str, tuple[bool, Patch]] = {
         (recoding, "parse_mask", lambda *_: np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=np.int16)),
     ),
     "level 1 is one label": (True, (recoding, "column_levels", first_label_for_all(hierarchies.column_levels))),
-    "a column is read as one value": (False, (table, "as_text", first_value_for_all(column_text.as_text))),
+    "a column is read as one value": (False, (table, "as_text", first_value_for_all(column_values.as_text))),
 }
 
 

@@ -20,7 +20,6 @@ from kanon_milp.errors import UndecidedError
 from kanon_milp.heuristics.greedy import greedy
 from kanon_milp.presolve.infeasibility import refuse_one_group
 from kanon_milp.presolve.instance import compress_table, prepare, table_as_group, types_of
-from kanon_milp.problem.powers import Base
 from kanon_milp.problem.privacy import (
     AlphaKAnonymity,
     BetaLikeness,
@@ -31,7 +30,7 @@ from kanon_milp.problem.privacy import (
     Requirement,
     TCloseness,
 )
-from kanon_milp.problem.privacy.delta_disclosure import Absent
+from kanon_milp.problem.privacy.delta_disclosure import Absent, Base
 from kanon_milp.problem.privacy.registry import term
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.table import Table

@@ -19,7 +19,7 @@ import numpy as np
 from kanon_milp.bounds.relaxations import ALL, WIDEST, Interval, Node, Relaxation, relaxations_of
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import indptr_of
-from kanon_milp.problem.keys import mixed_key
+from kanon_milp.problem.column_values import mixed_key
 from kanon_milp.problem.privacy.base import facts_of, is_size_only
 from kanon_milp.system.arrays import Ints, Ints32
 from kanon_milp.system.jit import compiled_part_in_place

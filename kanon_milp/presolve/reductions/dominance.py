@@ -12,7 +12,7 @@ from kanon_milp.presolve.candidates import Candidates
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import split_evenly
 from kanon_milp.presolve.reductions.base import Dropped, Reduction, drop, has_values
-from kanon_milp.problem.keys import mixed_key
+from kanon_milp.problem.column_values import mixed_key
 from kanon_milp.problem.privacy.base import viable_candidates
 from kanon_milp.problem.problem import Problem
 from kanon_milp.system.arrays import Flags, Ints

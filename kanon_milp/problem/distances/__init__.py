@@ -7,11 +7,8 @@ from pathlib import Path
 
 from kanon_milp.errors import InputError, kind_of, nearest
 from kanon_milp.problem.distances.base import GroundDistance, Space, Tree
-from kanon_milp.problem.distances.equal import EqualDistance
-from kanon_milp.problem.distances.hierarchical import HierarchicalDistance
-from kanon_milp.problem.distances.matrix import MatrixDistance
-from kanon_milp.problem.distances.numeric import NumericDistance
-from kanon_milp.problem.distances.ordered import OrderedDistance
+from kanon_milp.problem.distances.from_files import HierarchicalDistance, MatrixDistance
+from kanon_milp.problem.distances.simple import EqualDistance, NumericDistance, OrderedDistance
 
 SIMPLE: dict[str, Callable[[], GroundDistance]] = {
     "equal": EqualDistance,

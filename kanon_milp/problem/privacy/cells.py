@@ -1,4 +1,4 @@
-"""Numbers of rows of a candidate by sensitive value: as arrays for viability, as Pyomo expressions for declaring."""
+"""Rows of a group by sensitive value: in arrays of an instance, in its model, and which values are there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pyomo.environ as pyo
 import scipy.sparse as sp
 
-from kanon_milp.problem.keys import mixed_key
+from kanon_milp.problem.column_values import mixed_key
 from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.system.arrays import Flags, Ints
 
@@ -91,3 +91,34 @@ def projections(instance: InstanceData, names: Sequence[str]) -> tuple[Ints, Fla
     _, number = np.unique(key, return_inverse=True)
     suppressed = (vectors[:, at] == levels.top[at]).all(axis=1)
     return number.astype(np.int64), suppressed
+
+
+def declare_presence(
+    block: pyo.Block,
+    model: pyo.ConcreteModel,
+    instance: InstanceData,
+    attributes: Sequence[str],
+    least: int,
+    free: Flags | None = None,
+) -> None:
+    """At least so many different values in an open group: z[g,σ] = 1 claims that g receives a row with value σ.
+
+    free: bool (G,), candidates for which one value is enough.
+    """
+    rows = Rows(model, instance, attributes)
+    block.CELLS = cells(rows)
+    block.present = pyo.Var(block.CELLS, domain=pyo.Binary, doc="z[g,σ]: 1 claims that g receives a row with value σ")
+
+    @block.Constraint(block.CELLS, doc="a value that is claimed occurs")
+    def occurs(b: pyo.Block, g: int, value: int) -> object:
+        return rows.with_value(g, value) >= b.present[g, value]
+
+    # this makes the bound of the linear relaxation stronger
+    @block.Constraint(block.CELLS, doc="a value counts once in an open group, and not in one that is not open")
+    def once(b: pyo.Block, g: int, value: int) -> object:
+        return b.present[g, value] <= model.open[g]
+
+    @block.Constraint(model.CANDIDATES, doc="an open group has so many different values")
+    def different(b: pyo.Block, g: int) -> object:
+        needed = 1 if free is not None and free[g] else least
+        return sum(b.present[g, value] for value in rows.values(g)) >= needed * model.open[g]

@@ -19,9 +19,8 @@ from kanon_milp.problem.privacy.base import (
     bind_each,
     name_attribute,
 )
-from kanon_milp.problem.privacy.cells import distinct_values
+from kanon_milp.problem.privacy.cells import declare_presence, distinct_values
 from kanon_milp.problem.privacy.instance_data import InstanceData
-from kanon_milp.problem.privacy.presence import declare_presence
 from kanon_milp.problem.records import Group
 from kanon_milp.system.arrays import Flags
 

@@ -10,7 +10,7 @@ import polars as pl
 import pyomo.environ as pyo
 
 from kanon_milp.errors import InputError, SolverError
-from kanon_milp.formulations.identification import build_identifying
+from kanon_milp.formulations.column_models import build_identifying
 from kanon_milp.methods.exchange import export_model
 from kanon_milp.methods.quasi_identifiers import differing_columns
 from kanon_milp.presolve.assignment import expand

@@ -15,8 +15,7 @@ import pyomo.environ as pyo
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from kanon_milp.errors import InputError, nearest
-from kanon_milp.formulations.full_domain import build_full_domain
-from kanon_milp.formulations.identification import build_identifying, build_violating
+from kanon_milp.formulations.column_models import build_full_domain, build_identifying, build_violating
 from kanon_milp.formulations.restricted import RestrictedModel
 from kanon_milp.methods.exchange import Stated, stated_model
 from kanon_milp.methods.full_domain import FullDomain

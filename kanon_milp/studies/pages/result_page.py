@@ -16,7 +16,8 @@ from kanon_milp.errors import InputError, counted, type_in_words, unreadable
 from kanon_milp.methods.description import sha256_of
 from kanon_milp.methods.result import Result
 from kanon_milp.problem.arguments import file_path, integer, text
-from kanon_milp.problem.csv_files import CsvFormat, text_of, without_text
+from kanon_milp.problem.column_values import text_of, without_text
+from kanon_milp.problem.csv_files import CsvFormat
 from kanon_milp.problem.exact import in_words
 from kanon_milp.problem.table import read_frame
 from kanon_milp.studies.output import CLAIM, FILES, PAGE, as_polars, base_of, described, from_folder, seen_from

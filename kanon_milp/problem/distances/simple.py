@@ -1,4 +1,4 @@
-"""Ordered distance: how many ranks two values are apart."""
+"""Ground distances that need no file: equal, ordered and numeric."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from kanon_milp.errors import InputError, printable
 from kanon_milp.problem.distances.base import (
     GroundDistance,
     Space,
+    Tree,
     all_numbers,
     distinct_labels,
     missing_place,
@@ -20,6 +21,23 @@ from kanon_milp.problem.distances.base import (
 )
 from kanon_milp.problem.hierarchies import Label
 from kanon_milp.problem.side_files import read_side_frame
+
+
+@dataclass(frozen=True)
+class EqualDistance(GroundDistance):
+    """Every two different values are at distance 1 (Liang, Yuan 2013, Fact 1): a star with edges of length 1/2."""
+
+    name: ClassVar[str] = "equal"
+
+    def space(self, values: Sequence[Label], where: str) -> Space:
+        """A star with one leaf a value."""
+        hub = len(values)
+        tree = Tree((hub,) * hub + (-1,), (1,) * hub + (0,), tuple(range(hub + 1)))
+        return Space(tuple(values), 2, _unequal, tree)
+
+
+def _unequal(i: int, j: int) -> int:
+    return 0 if i == j else 2
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,3 +98,17 @@ def _by_size(values: Sequence[Label], numbers: Sequence[Fraction]) -> Space:
 def _ranked(values: Sequence[Label], ranks: Sequence[int], count: int) -> Space:
     """Ranks among `count` values, of which the table may lack some: divided by count - 1 all the same."""
     return path_space(values, [Fraction(rank) for rank in ranks], Fraction(count - 1))
+
+
+@dataclass(frozen=True)
+class NumericDistance(GroundDistance):
+    """|a - b| divided by the range of the table's values, exact: values are read as decimals or fractions
+    (Li, Li, Venkatasubramanian 2007, for numerical attributes, divide ranks: that is `OrderedDistance`).
+    """
+
+    name: ClassVar[str] = "numeric"
+
+    def space(self, values: Sequence[Label], where: str) -> Space:
+        """Numbers on a line."""
+        ways = all_numbers(values, where, "is not a number; choose another ground distance")
+        return the_one([path_space(values, places, max(places) - min(places)) for places in ways], where)

@@ -1,4 +1,5 @@
-"""Numbers of a column as people write them: `1,234.50`, `1.234,50`, `$1,200`, `45 %`, `1 234`, `−5`, `1e3`.
+"""Columns as text, which is what values are compared by, and their numbers as people write them: `1,234.50`,
+`1.234,50`, `$1,200`, `45 %`, `1 234`, `−5`, `1e3`.
 
 An entire column is read in one way: with a decimal point or with a decimal comma. What divides thousands is the other
 of the two, a blank or an apostrophe. Whether `1,234` alone has thousands or decimals nobody can tell: where it makes a
@@ -9,12 +10,101 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
+import narwhals as nw
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from kanon_milp.errors import InputError
 from kanon_milp.problem.records import Label
+from kanon_milp.system.arrays import Ints
+
+
+class NoTextError(ValueError):
+    """Values of this kind have no text of their own; the message names the kind."""
+
+
+def text_of(series: pl.Series) -> pl.Series:
+    """Values as text, null where one is missing: what a CSV file holds, and what values are compared by.
+
+    Raises NoTextError for lists, structures, bytes and objects.
+    """
+    if _has_no_text(series.dtype):
+        raise NoTextError(str(series.dtype))
+    if series.dtype in (pl.Duration, pl.Time):  # which have no cast of their own, or one that drops nanoseconds
+        return series.dt.to_string("iso")
+    if series.dtype.is_float():
+        series = series.fill_nan(None)
+    return series.cast(pl.String)
+
+
+def without_text(frame: pl.DataFrame) -> list[str]:
+    """The columns whose values have no text, so that no CSV file can hold them."""
+    return [name for name, kind in frame.schema.items() if _has_no_text(kind)]
+
+
+def _has_no_text(kind: pl.DataType) -> bool:
+    return kind.is_nested() or kind in (pl.Object, pl.Binary)
+
+
+def as_text(frame: nw.DataFrame[Any], names: Sequence[str], source: str) -> pl.DataFrame:
+    """These columns as text, null where a value is missing; raises InputError for values that have no text."""
+    columns: dict[str, pl.Series] = {}
+    for name in names:
+        try:
+            columns[name] = text_of(_to_polars(frame[name]))
+        except NoTextError as error:
+            raise InputError(
+                f'{source}: column "{name}" holds {error} values; '
+                "only text, numbers, dates, times and truth values can be used"
+            ) from None
+        except pl.exceptions.PanicException:  # no Exception of Python's
+            raise InputError(
+                f'{source}: column "{name}" holds {getattr(frame.to_native()[name], "type", "unknown")} values, which '
+                "cannot be used; make them text"
+            ) from None
+        except Exception as error:  # whatever backend: its own message may quote cells
+            raise InputError(
+                f'{source}: column "{name}" holds values of several kinds ({type(error).__name__}); make them all text'
+            ) from None
+    return pl.DataFrame(columns)
+
+
+def _to_polars(series: nw.Series[Any]) -> pl.Series:
+    """Raises TypeError for objects of which different ones become the same: times with a time zone and without one."""
+    if (spelled := _spelled(series)) is not None:
+        return spelled
+    column = series.to_polars().alias("")
+    merged = series.dtype == nw.Object and column.dtype.is_temporal()
+    if merged and column.drop_nulls().n_unique() < series.drop_nulls().n_unique():
+        raise TypeError
+    return column
+
+
+def _spelled(series: nw.Series[Any]) -> pl.Series | None:
+    """Intervals and periods of pandas, such as `pd.cut` makes, as pandas writes them: (20, 30], 2024-01, 2024Q1. None
+    for other values, which polars knows itself."""
+    if not series.implementation.is_pandas_like():
+        return None
+    first = series.drop_nulls().head(1).to_list()
+    if not first or not _is_of_pandas(first[0]):
+        return None
+    missing, values = series.is_null().to_list(), series.to_list()
+    if not all(gone or _is_of_pandas(value) for value, gone in zip(values, missing, strict=True)):
+        return None
+    return pl.Series(
+        [None if gone else str(value) for value, gone in zip(values, missing, strict=True)], dtype=pl.String
+    )
+
+
+def _is_of_pandas(value: object) -> bool:
+    return type(value).__name__ in ("Interval", "Period") and type(value).__module__.startswith("pandas")
+
 
 # blanks that do not break a line, the signs of minus and apostrophe: as on a keyboard
 TYPED = str.maketrans("\u00a0\u2009\u202f−’", "   -'")
@@ -137,3 +227,17 @@ def _fraction(text: str) -> Fraction | None:
         return Fraction(text)
     except (ValueError, ZeroDivisionError):  # more digits than Python converts; 1/0
         return None
+
+
+def mixed_key(columns: Sequence[NDArray[np.integer[Any]]], sizes: Sequence[int]) -> Ints:
+    """One int64 per row that orders and tells apart rows as the tuple of their codes does."""
+    key = np.zeros(len(columns[0]), dtype=np.int64)
+    span = 1
+    for column, size in zip(columns, sizes, strict=True):
+        if span * size > 2**62:  # make room: renumber the keys seen so far
+            seen, inverse = np.unique(key, return_inverse=True)
+            key, span = inverse.astype(np.int64), len(seen)
+        key *= size
+        key += column
+        span *= size
+    return key

@@ -13,7 +13,7 @@ from typing import Any
 
 from kanon_milp.errors import InputError, KanonWarning, counted, printable
 from kanon_milp.problem.arguments import listed, one_of, text
-from kanon_milp.problem.generalization.values import Row, Values
+from kanon_milp.problem.generalization import Row, Values
 
 Reader = Callable[[str], datetime | None]
 ISO = re.compile(r"\s*(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d)(?::?\d\d.*)?)?\s*", re.ASCII)
