@@ -159,12 +159,12 @@ def solve(
             model_file = None if read is None else read.path
             described = output.described(result, model_file, _rest(result, stop))
         signals.answer = "ignore"  # what was found is written now, whoever asks again
-    beside: dict[str, Fill | None] = {}
+    files: dict[str, Fill | None] = {}
     if certificate is not None:
-        beside[os.path.realpath(certificate)] = None
+        files[os.path.realpath(certificate)] = None
     if certificate is not None and proof is not None:
         content = proof.content()
-        beside[os.path.realpath(certificate)] = partial(_put, lambda: content)
+        files[os.path.realpath(certificate)] = partial(_put, lambda: content)
         digest = hashlib.sha256(content).hexdigest()
         described["certificate"] = {"file": str(certificate), "sha256": digest, "bound": str(proof.bound)}
     if report is not None:
@@ -174,18 +174,18 @@ def solve(
             folder = out if described.get("sha256") else None
             return page_of_result(result, described, folder, report_sample, title)
 
-        beside[os.path.realpath(report)] = partial(_put, page)
+        files[os.path.realpath(report)] = partial(_put, page)
     with ExitStack() as stack:
         ways: dict[str, Callable[[], object]] = {}
         if database is not None and to_table is not None and result.table is not None and result.verified:
             made = stack.enter_context(new_table(database, to_table, result.table))
             described["written_to"] = {"database": str(database), "table": to_table}
-            beside.update(made.files)
+            files.update(made.files)
             ways = {"commit": made.commit, "undo": made.undo}
         if out is not None:
-            output.write_result(result, out, described, beside, **ways)
-        elif beside or ways:
-            write_together(Path(), beside, **ways)
+            output.write_result(result, out, described, files, **ways)
+        elif files or ways:
+            write_together(Path(), files, **ways)
     if certificate is not None and proof is None:
         display.say(without, err=True)
         certificate = None

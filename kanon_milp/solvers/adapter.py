@@ -1,7 +1,7 @@
 """The base of all solver adapters: what one solver has to do is `run`, and everything around it is done here.
 
 An adapter is one file with one class. It declares what it can do as class data, and every adapter of this package runs
-the same conformance suite (`tests/solvers/test_solvers.py`). One of your own comes in by `register_solver` or by an
+the same conformance suite (`tests/solvers/test_adapter.py`). One of your own comes in by `register_solver` or by an
 entry point of the group `kanon_milp.solvers`.
 """
 

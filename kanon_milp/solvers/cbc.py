@@ -29,7 +29,7 @@ from kanon_milp.system.arrays import Floats
 _PATIENCE = 2.5  # seconds between asking CBC to stop and killing it
 _SHOWN = 60  # characters of a status that nobody knows
 _LONGEST_LINE = 10_000  # of the line with the status
-_OVERTIME = 2.0  # seconds, or a fiftieth of the limit, that CBC may take beyond its time limit
+_OVERTIME = 1.0  # seconds, or a fiftieth of the limit, that CBC may take beyond its time limit, and a moment more
 
 
 class CbcAdapter(SolverAdapter):
@@ -93,8 +93,8 @@ def _run(executable: str, model: LinearModel, call: SolverCall) -> RawResult:
                 file.writelines(lines)
         left = call.seconds_left
         log = LogReader(model.offset, call.note, options.log_file)
-        limit_seconds = None if left is None else left + max(_OVERTIME, 0.02 * left)
-        ended = _Child(executable, _arguments(options, left, bool(call.given)), folder, log).wait(watch, limit_seconds)
+        most = None if left is None else left + max(_OVERTIME, 0.02 * left)
+        ended = _Child(executable, _arguments(options, left, bool(call.given)), folder, log).wait(watch, most)
         return _read(folder, model, options, log=log, ended=ended, watch=watch)
 
 
@@ -169,25 +169,16 @@ class _Child:
         self._killed = True
         self._process.kill()
 
-    def wait(self, watch: Watch, limit: float | None) -> bool:
-        """Wait for the end and give no process back; False if it had to be killed."""
-        overtime = None if limit is None else threading.Timer(limit, self._ask_to_stop)
-        killer = None if limit is None else threading.Timer(limit + _PATIENCE, self._kill)
-        for timer in (overtime, killer):
-            if timer is not None:
-                timer.daemon = True
-                timer.start()
+    def wait(self, watch: Watch, seconds: float | None) -> bool:
+        """Wait for the end and leave no process behind; False if it had to be killed."""
         try:
-            ended = watch.wait(self._done, _PATIENCE, on_stop=self._ask_to_stop)
+            ended = watch.wait(self._done, _PATIENCE, on_stop=self._ask_to_stop, seconds=seconds)
             if ended and self._asked and self._process.returncode == -signal.SIGINT:
                 return False  # it was still starting, and had nothing yet
             if ended and self._process.returncode < 0 and not self._killed:
                 raise SolverError(f"CBC crashed (signal {-self._process.returncode}) after: {self._log.tail()}")
             return ended and not self._killed
         finally:
-            for timer in (overtime, killer):
-                if timer is not None:
-                    timer.cancel()
             if not self._done.is_set():
                 self._kill()
                 self._done.wait()
@@ -285,17 +276,17 @@ def _version(path: str) -> str:
 
 
 def _in_cbcbox() -> str:
-    try:
-        path = str(importlib.import_module("cbcbox").cbc_bin_path())
-    except (ImportError, AttributeError, RuntimeError, ValueError):
-        return ""
-    return path if os.access(path, os.X_OK) else ""
+    return _executable(lambda: importlib.import_module("cbcbox").cbc_bin_path())
 
 
 def _in_pulp() -> str:
+    return _executable(lambda: importlib.import_module("pulp").PULP_CBC_CMD.pulp_cbc_path)
+
+
+def _executable(ask: Callable[[], object]) -> str:
     try:
-        path = str(importlib.import_module("pulp").PULP_CBC_CMD.pulp_cbc_path)
-    except (ImportError, AttributeError):
+        path = str(ask())
+    except (ImportError, AttributeError, RuntimeError, ValueError):
         return ""
     return path if os.access(path, os.X_OK) else ""
 

@@ -31,38 +31,9 @@ PRECISION = 1e-9
 INTEGRAL_GAP = 0.89
 
 
-def slack(value: Number, *, integral: bool = False) -> float:
+def slack(value: Number) -> float:
     """How far a solver's floating-point value of this size may be off."""
-    relative = TOLERANCE * max(1.0, abs(float(value)))
-    return min(relative, INTEGRAL_TOLERANCE) if integral else relative
-
-
-def safe_bound(bound: float | None, *, integral: bool, size: float = 0.0) -> float | None:
-    """The bound that is proven, in the model's units (a minimization); None if there is none.
-
-    With an integral objective the next integer not below the bound (less a tolerance) is still a bound. size:
-    the largest number that the solver's floating-point objective consists of, 0 for a solver that computes exactly.
-    """
-    if bound is None or not math.isfinite(bound):
-        return None
-    if not integral:
-        return bound
-    error = max(slack(bound, integral=True), PRECISION * max(size, abs(bound)) if size else 0.0)
-    return math.ceil(Fraction(bound) - Fraction(error))
-
-
-def meets(objective: Number, bound: Number | None, *, integral: bool) -> bool:
-    """Whether an objective and a safe bound meet; integers meet only where they are equal."""
-    if bound is None:
-        return False
-    return round(bound) >= round(objective) if integral else bound >= objective - Fraction(slack(objective))
-
-
-def contradicts(objective: Number, bound: Number | None, *, integral: bool) -> bool:
-    """Whether a verified table is better than what the solver says is possible."""
-    if bound is None:
-        return False
-    return round(bound) > round(objective) if integral else bound > objective + Fraction(slack(objective))
+    return TOLERANCE * max(1.0, abs(float(value)))
 
 
 @dataclass(frozen=True)
@@ -82,25 +53,38 @@ class Grid:
         return PRECISION * self.size * self.steps > INTEGRAL_TOLERANCE
 
     def safe(self, bound: float | None) -> Fraction | None:
-        """The bound that is proven where a solver claims this one, exactly; None if there is none."""
-        if bound is None or not math.isfinite(bound):
+        """The bound that is proven where a solver claims this one, exactly; None if there is none.
+
+        The next value not below the claimed bound, less a tolerance, is still a bound.
+        """
+        scaled = math.nan if bound is None else bound * max(self.steps, 1)
+        if bound is None or not math.isfinite(scaled):
             return None
         if not self.steps:
             return Fraction(bound) - Fraction(PRECISION * self.size)
-        number = safe_bound(bound * self.steps, integral=True, size=self.size * self.steps)
-        return None if number is None else Fraction(number) / self.steps
+        error = min(slack(scaled), INTEGRAL_TOLERANCE)
+        if self.size:
+            error = max(error, PRECISION * max(self.size * self.steps, abs(scaled)))
+        return Fraction(math.ceil(Fraction(scaled) - Fraction(error)), self.steps)
 
     def meets(self, objective: Number, bound: Fraction | None) -> bool:
-        """As the function `meets`, in units of the model."""
-        return bound is not None and meets(*self._in_steps(objective, bound), integral=self.steps > 0)
+        """Whether an objective and a safe bound meet; multiples of 1 / steps meet only where they are equal."""
+        if bound is None:
+            return False
+        if not self.steps:
+            return bound >= Fraction(objective) - Fraction(slack(objective))
+        return self._step(bound) >= self._step(objective)
 
     def contradicts(self, objective: Number, bound: Fraction | None) -> bool:
-        """As the function `contradicts`, in units of the model."""
-        return bound is not None and contradicts(*self._in_steps(objective, bound), integral=self.steps > 0)
+        """Whether a verified table is better than what the solver says is possible."""
+        if bound is None:
+            return False
+        if not self.steps:
+            return bound > Fraction(objective) + Fraction(slack(objective))
+        return self._step(bound) > self._step(objective)
 
-    def _in_steps(self, objective: Number, bound: Fraction) -> tuple[Fraction, Fraction]:
-        steps = max(self.steps, 1)
-        return Fraction(objective) * steps, bound * steps
+    def _step(self, value: Number) -> int:
+        return round(Fraction(value) * self.steps)
 
 
 _DENOMINATOR = 1000  # largest one that a coefficient may have to be a fraction, in some unit

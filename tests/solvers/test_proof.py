@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
-from kanon_milp.solvers.proof import INTEGRAL_GAP, contradicts, meets, safe_bound
+from kanon_milp.solvers.proof import INTEGRAL_GAP, Grid
+
+INTEGERS, ANYWHERE = Grid(), Grid(steps=0)
 
 
 @pytest.mark.parametrize("objective", [5, 4563, 73_912, 10_000_000, 2**45])
 def test_whole_numbers_meet_within_one_unit_whatever_their_size(objective: int) -> None:
     def proven(bound: float) -> bool:
-        return meets(objective, safe_bound(bound, integral=True), integral=True)
+        return INTEGERS.meets(objective, INTEGERS.safe(bound))
 
     assert proven(objective)
     assert proven(objective - INTEGRAL_GAP)
@@ -21,20 +25,22 @@ def test_whole_numbers_meet_within_one_unit_whatever_their_size(objective: int) 
 
 
 def test_a_bound_above_the_table_contradicts_it() -> None:
-    assert contradicts(5, safe_bound(5.2, integral=True), integral=True)
-    assert not contradicts(5, safe_bound(5.0000001, integral=True), integral=True)
-    assert contradicts(5.0, 5.001, integral=False)
-    assert not contradicts(5.0, 5.0000001, integral=False)
+    assert INTEGERS.contradicts(5, INTEGERS.safe(5.2))
+    assert not INTEGERS.contradicts(5, INTEGERS.safe(5.0000001))
+    assert ANYWHERE.contradicts(5.0, ANYWHERE.safe(5.001))
+    assert not ANYWHERE.contradicts(5.0, ANYWHERE.safe(5.0000001))
 
 
 def test_no_bound_proves_nothing() -> None:
     for bound in (None, float("inf"), float("-inf"), float("nan")):
-        assert safe_bound(bound, integral=True) is None
-    assert not meets(5, None, integral=True)
-    assert not contradicts(5, None, integral=True)
+        assert INTEGERS.safe(bound) is None
+        assert ANYWHERE.safe(bound) is None
+    for grid in (INTEGERS, ANYWHERE):
+        assert not grid.meets(5, None)
+        assert not grid.contradicts(5, None)
 
 
 def test_other_objectives_are_not_rounded() -> None:
-    assert safe_bound(3.2, integral=False) == 3.2
-    assert meets(3.2, 3.2 - 1e-7, integral=False)
-    assert not meets(3.2, 3.19, integral=False)
+    assert ANYWHERE.safe(3.2) == Fraction(3.2)
+    assert ANYWHERE.meets(3.2, ANYWHERE.safe(3.2 - 1e-7))
+    assert not ANYWHERE.meets(3.2, ANYWHERE.safe(3.19))

@@ -1,11 +1,13 @@
-"""A start that presolve of HiGHS 1.16 takes for one of another value, where columns are parallel."""
+"""What HiGHS gets wrong, and what is done about it: presolve that drops what matters, and starts that mislead."""
 
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 import scipy.sparse as sp
 
+import kanon_milp as km
 from kanon_milp import solvers
 from kanon_milp.solvers import SolverOptions, StopReason, highs
 from kanon_milp.solvers.adapter import Capability
@@ -82,3 +84,20 @@ def test_the_command_line_of_highs_gets_no_start() -> None:
     """PuLP reports no bound: nothing would tell that its point is not optimal."""
     assert Capability.START not in PulpAdapter("HiGHS_CMD").capabilities
     assert Capability.START in PulpAdapter("PULP_CBC_CMD").capabilities
+
+
+@pytest.mark.parametrize(
+    ("columns", "secret", "privacy", "optimum"),
+    [
+        (["accccc", "bacbab"], "114224", [km.TCloseness("1/2")], 4),
+        (["abbbbaab"], "33333000", [km.PSensitivity(2), km.BetaLikeness("3/5")], 2),
+    ],
+)
+@pytest.mark.parametrize("solver", ["highs", "cbc"])
+def test_the_optimum_is_found(
+    columns: list[str], secret: str, privacy: list[km.Requirement], optimum: int, solver: str
+) -> None:
+    frame = pl.DataFrame({f"q{j}": list(values) for j, values in enumerate(columns)} | {"s": list(secret)})
+    problem = km.Problem(km.Table.from_frame(frame, [f"q{j}" for j in range(len(columns))], "s"), privacy)
+    result = km.solve(problem, solver).require_optimal()
+    assert result.objective == optimum
