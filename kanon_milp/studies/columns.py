@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import re
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import islice
 from typing import Any
 
 import polars as pl
 
-from kanon_milp.errors import counted
-from kanon_milp.methods.result import Result
-from kanon_milp.problem.column_values import as_text
 from kanon_milp.problem.hierarchies import Hierarchy, Label
 from kanon_milp.problem.role_guess import (
     FEW,
-    LOUD,
     PER_CLASS,
     Kind,
     Role,
@@ -32,12 +25,10 @@ from kanon_milp.problem.role_guess import (
     is_unit,
     marks_of_missing,
     may_be_classes,
-    nearly_unique,
     read_values,
     tells_persons,
 )
-from kanon_milp.problem.roles import MISSING_COUNTS, Roles, joined, visible
-from kanon_milp.studies.proposal import coarse_levels, listing, shell_word
+from kanon_milp.problem.roles import Roles
 
 EXAMPLES = 3
 
@@ -204,84 +195,6 @@ def with_sensitive(columns: Sequence[Column]) -> tuple[Column, ...]:
     )
 
 
-def sensitive_notes(columns: Sequence[Column]) -> list[str]:
-    """What to say of sensitive columns: of one by a guess, how it came about, and which others may be; and of missing
-    values."""
-    sparse = [each.name for each in columns if each.role == "sensitive" and (each.missing or each.marks)]
-    notes = [f"{joined(sparse)}: values are missing, {MISSING_COUNTS}"] if sparse else []
-    guessed = [each.name for each in columns if each.proposed and each.role == "sensitive"]
-    if not guessed:
-        return notes
-    how = (
-        f"by {'its name' if len(guessed) == 1 else 'their names'} alone"
-        if all(map(how_sensitive, guessed))
-        else "by a guess: the last column, and few values"
-    )
-    others = [] if how_sensitive(guessed[0]) == 2 else [n for n in sensitive_candidates(columns) if n not in guessed]
-    named = f" ({joined(others)}?)" if others else ""
-    return [f"{joined(guessed)}: sensitive {how}; say so with --sensitive, or name another{named}", *notes]
-
-
-def identifying_notes(columns: Sequence[Column]) -> list[str]:
-    """What to say of columns that are likely identifiers, and of those that somebody keeps and that tell rows apart."""
-    likely = [each.name for each in columns if each.proposed and each.role in ("identifying", "unit")]
-    kept = [
-        each.name
-        for each in columns
-        if not each.proposed and each.role == "keep" and nearly_unique(each.rows - each.missing, each.distinct)
-    ]
-    how = "as they are called so or almost every row has a value of its own"
-    told = {f"{LOUD}, {how}": likely, "kept, and almost every row has a value of its own": kept}
-    return [f"{what}: {joined(names)}" for what, names in told.items() if names]
-
-
-def reading_notes(columns: Sequence[Column], *, marks_are_read: bool) -> list[str]:
-    """What to say of how values are read: of dates and decimals that are written in several ways, of missing values,
-    and of columns that repeat others. marks_are_read: whether the command reads those marks as missing."""
-    named = [each for each in columns if each.proposed or each.role in ("quasi-identifier", "sensitive")]
-    read = [f"{visible(each.name)}: {each.note}" for each in named if each.note and each.role != "keep"]
-    read += [
-        f"{visible(each.name)} says the same of each row as {visible(each.same_as)}, and is left out"
-        for each in columns
-        if each.same_as
-    ]
-    if marks := marks_in(columns):
-        names = joined([each.name for each in columns if each.marks])
-        option = f"--missing-values {shlex.quote(','.join(marks))}"
-        look = "look" if len(marks) > 1 else "looks"
-        how = f"the command reads it so ({option})" if marks_are_read else "make them null in the data frame"
-        read.append(f"{names}: {','.join(marks)} {look} like missing values; {how}")
-    return read
-
-
-def repeated_notes(columns: Sequence[Column]) -> list[str]:
-    """What to say of columns that tell persons apart, or that somebody names as identifying, with values that stand in
-    several rows, where no unit of protection is named."""
-    unit = next((each for each in columns if each.role == "unit"), None)
-    if unit is not None and not unit.proposed:
-        return []
-    notes = []
-    for each in columns if unit is None else [unit]:
-        told = each.persons or (each.role == "identifying" and not each.proposed)
-        if told and 0 < each.distinct < each.rows - each.missing:
-            option = f"--unit {shell_word(listing([each.name]))}"
-            way = f"if each value is one person, run this and the command with {option}"
-            if unit is not None:
-                way = f"the command counts its values instead ({option}), a guess from its name"
-            few = counted(each.distinct, "different value")
-            rows, most = counted(each.rows - each.missing, "row"), counted(each.most, "row")
-            notes.append(
-                f"K COUNTS ROWS, NOT PERSONS: {visible(each.name)} has only {few} in {rows}, up to {most} of one, so a "
-                f"group may be one person; {way}"
-            )
-    return notes
-
-
-def marks_in(columns: Sequence[Column]) -> list[str]:
-    """What looks as if it stood for a missing value in any of the columns."""
-    return list(dict.fromkeys(mark for each in columns for mark in each.marks))
-
-
 def without_repeated(columns: Sequence[Column], texts: pl.DataFrame) -> tuple[Column, ...]:
     """The columns; one that is proposed as a quasi-identifier, and says of each row what another one says (a code
     beside its words), is to be dropped. texts: the table."""
@@ -320,41 +233,3 @@ def with_at_most(most: int, columns: Sequence[Column]) -> tuple[Column, ...]:
     first = sorted(guessed, key=lambda name: -how_well_known(name))[:most]
     dropped = set(guessed) - set(first)
     return tuple(replace(each, role="drop") if each.name in dropped else each for each in columns)
-
-
-CUT_SHORT = frozenset({"time_limit", "interrupted", "node_limit", "iteration_limit", "gap_limit"})
-DECADE, YEAR = re.compile(r"\d{4}s"), re.compile(r"\d{4}")
-MOST_OPTIONS = 2
-MOST_VALUES = 20_000  # of a column that is looked through for a hint
-
-
-def suppressed_everywhere(result: Result) -> str:
-    """One line that names the columns which are suppressed in every row, and the way out; empty where none is."""
-    names = result.suppressed_columns
-    if not names:
-        return ""
-    ways = ["more time"] if not result.is_optimal and result.stop_reason in CUT_SHORT else []
-    if result.problem.recoding.mask is not None:
-        ways.append("other patterns")
-    else:
-        options = list(islice(filter(None, (_option(result, name) for name in names)), MOST_OPTIONS))
-        without = [name for name in names if name not in result.problem.recoding.hierarchies]
-        ways += options or (["--hierarchies"] if without else ["a higher --weight"])
-    return f"{', '.join(names)} ({result.problem.table.symbol} in every row); {' or '.join(ways)} may keep more"
-
-
-def _option(result: Result, name: str) -> str:
-    """What gives the column coarser levels than it has; empty where that is for its owner to say."""
-    table, hierarchy = result.problem.table, result.problem.recoding.hierarchies.get(name)
-    if table.column(name).n_unique() > MOST_VALUES:
-        return ""
-    column = column_of(as_text(table.frame, [name], table.source)[name].alias(""), name, table.roles)
-    option, between = coarse_levels(column), set() if hierarchy is None else _coarsest(hierarchy)
-    shape = DECADE if option.endswith("decade") else YEAR
-    of_dates = column.kind in ("date", "timestamp") and not any(shape.fullmatch(label or "") for label in between)
-    return option if not between or of_dates else ""
-
-
-def _coarsest(hierarchy: Hierarchy) -> set[str | None]:
-    """The labels below the top, where there are levels between it and the values."""
-    return {path[-2] for path in hierarchy.paths.values() if len(path) > 2}

@@ -21,10 +21,11 @@ from kanon_milp.methods.result import NO_SOLVER, Result
 from kanon_milp.problem.csv_files import UTF8
 from kanon_milp.problem.exact import in_words
 from kanon_milp.solvers.canaries import Diagnosis
-from kanon_milp.studies.columns import EXAMPLES, LevelLabels, suppressed_everywhere
+from kanon_milp.studies.columns import EXAMPLES, LevelLabels
 from kanon_milp.studies.comparison import NARROW, Comparison
 from kanon_milp.studies.inspection import PROPOSAL, Inspection, SizeRange
 from kanon_milp.studies.output import PAGE, as_polars, json_text
+from kanon_milp.studies.proposal import suppressed_everywhere
 from kanon_milp.system.compilations import compiled_note
 
 if TYPE_CHECKING:
@@ -79,6 +80,26 @@ def plain(text: object, style: str = "") -> Text:
     return Text(printable(text), style=style)
 
 
+def _facts() -> Grid:
+    """A grid of names and what they are."""
+    grid = Grid.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    return grid
+
+
+def _columns(left: Sequence[str], right: Sequence[str] = (), folded: Sequence[str] = ()) -> Grid:
+    """A table without lines: columns flush left, flush right, and such as may take several lines, in this order."""
+    table = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for name in left:
+        table.add_column(name, no_wrap=True)
+    for name in right:
+        table.add_column(name, justify="right", no_wrap=True)
+    for name in folded:
+        table.add_column(name, overflow="fold")
+    return table
+
+
 def print_json(value: Any) -> None:
     """Print JSON and nothing else, in characters that standard output has."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
@@ -124,9 +145,7 @@ def show_result(
     console = screen()
     described = result.as_dict()
     problem = described["problem"]
-    grid = Grid.grid(padding=(0, 2))
-    grid.add_column(style="dim")
-    grid.add_column(overflow="fold")
+    grid = _facts()
     requirements = ", ".join(requirement.spelled for requirement in result.problem.requirements)
     recoding = problem["recoding"].replace("_", " ")
     if problem["patterns"] is not None and problem["recoding"] != "pattern_mask":
@@ -233,9 +252,7 @@ def _size(described: dict[str, Any]) -> str:
 def show_row_types(summary: dict[str, Any], title: str) -> None:
     """Print the row types of a table."""
     sizes = summary["class_sizes"]
-    grid = Grid.grid(padding=(0, 2))
-    grid.add_column(style="dim")
-    grid.add_column()
+    grid = _facts()
     grid.add_row("table", plain(f"{title}: {_size(summary)}"))
     grid.add_row(
         "row types",
@@ -255,9 +272,7 @@ def show_quasi_identifiers(found: QuasiIdentifiers, title: str) -> None:
     """Print which columns identify."""
     console, k = screen(), found.k
     rare = found.uniqueness[-1].rare
-    grid = Grid.grid(padding=(0, 2))
-    grid.add_column(style="dim")
-    grid.add_column()
+    grid = _facts()
     grid.add_row("table", plain(f"{title}: {counted(found.rows, 'row')}, {counted(len(found.columns), 'column')}"))
     alike = f"{counted(rare, 'row')} {'is' if rare == 1 else 'are'} like fewer than {k}"
     verdict = "yes" if found.k_anonymous else f"no, {alike} (all columns together)"
@@ -308,10 +323,7 @@ def show_comparison(found: Comparison, title: str) -> None:
 
 def show_models(found: Sequence[LibraryModel]) -> None:
     """Print the model library."""
-    table = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("model", no_wrap=True)
-    table.add_column("optimum", justify="right", no_wrap=True)
-    table.add_column("what it is", overflow="fold")
+    table = _columns(["model"], ["optimum"], ["what it is"])
     for each in found:
         table.add_row(plain(each.name), plain(each.optimum or "open"), plain(each.title))
     screen().print(table)
@@ -319,9 +331,7 @@ def show_models(found: Sequence[LibraryModel]) -> None:
 
 def show_families(families: Sequence[Family | ColumnFamily]) -> None:
     """Print families of generated instances."""
-    table = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("family", no_wrap=True)
-    table.add_column("what it is", overflow="fold")
+    table = _columns(["family"], folded=["what it is"])
     for each in families:
         table.add_row(plain(each.name), plain(each.about))
         said = [each.source, f"--size: {each.size}, default {each.default}"]
@@ -360,10 +370,7 @@ def show_diagnoses(found: Sequence[Diagnosis]) -> None:
 
 def show_hierarchy(found: Sequence[LevelLabels], title: str, column: str, target: Path) -> None:
     """Print the levels of a hierarchy, and where it was written."""
-    table = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for name in ("level", "labels", "rows of one", "alone"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("such as", overflow="fold")
+    table = _columns([], ["level", "labels", "rows of one", "alone"], ["such as"])
     for each in found:
         rows = f"{each.smallest:,}" if each.smallest == each.largest else f"{each.smallest:,} to {each.largest:,}"
         shown = ", ".join(each.examples) + (", ..." if each.labels > EXAMPLES else "")
@@ -391,9 +398,7 @@ def show_inspection(found: Inspection) -> None:
     if any(each.proposed for each in found.columns):
         console.print(PROPOSAL)
     console.print()
-    grid = Grid.grid(padding=(0, 2))
-    grid.add_column(style="dim", no_wrap=True)
-    grid.add_column(overflow="fold")
+    grid = _facts()
     for head, text in found.facts:
         if head == "note" and text in found.reading:  # it was said as a warning
             continue
@@ -402,9 +407,7 @@ def show_inspection(found: Inspection) -> None:
     if not found.command:
         return
     console.print()
-    sizes = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for name in ("rows of a class", "classes", "rows", ""):
-        sizes.add_column(name, justify="right" if name else "left", no_wrap=True)
+    sizes = _columns([], ["rows of a class", "classes", "rows"], [""])
     for size in found.sizes:
         if size.classes:
             share = size.rows / rows

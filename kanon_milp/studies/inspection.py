@@ -28,18 +28,24 @@ from kanon_milp.problem.table import SYMBOL, open_frame, read_with_format
 from kanon_milp.studies.columns import (
     Column,
     column_of,
-    identifying_notes,
-    marks_in,
-    reading_notes,
-    repeated_notes,
-    sensitive_notes,
     with_at_most,
     with_sensitive,
     with_unit,
     without_repeated,
 )
 from kanon_milp.studies.metrics import unit_risk
-from kanon_milp.studies.proposal import Proposal, listing, propose, protection_notes, shell_word
+from kanon_milp.studies.proposal import (
+    Proposal,
+    identifying_notes,
+    listing,
+    marks_in,
+    propose,
+    protection_notes,
+    reading_notes,
+    repeated_notes,
+    sensitive_notes,
+    shell_word,
+)
 from kanon_milp.system.arrays import Ints
 from kanon_milp.system.markup import card, grid
 from kanon_milp.system.text_tables import markdown

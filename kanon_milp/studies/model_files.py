@@ -23,7 +23,7 @@ from kanon_milp.problem.recoding import PatternMask, Recoding, read_recoding
 from kanon_milp.problem.roles import Roles
 from kanon_milp.problem.table import Table, read_table
 from kanon_milp.studies import datasets, generators
-from kanon_milp.system.files import Fill, check_folder, write_together
+from kanon_milp.system.files import check_folder, holding, write_together
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,7 +255,7 @@ def copy_model(name: str, target: Path) -> list[Path]:
         inside = [file for file in files if file.parent == place]
         check_folder(target / place, [file.name for file in inside])
         (target / place).mkdir(parents=True, exist_ok=True)
-        write_together(target / place, {file.name: _filler(library_folder() / file) for file in inside})
+        write_together(target / place, {file.name: holding((library_folder() / file).read_bytes()) for file in inside})
         written += [target / file for file in inside]
     return written
 
@@ -275,8 +275,3 @@ def _listed_model(path: Path) -> LibraryModel:
     known = content.get("known", {})
     optimum = "infeasible" if known.get("infeasible") else str(known.get("optimum", ""))
     return LibraryModel(path.stem, content.get("title", ""), optimum, path)
-
-
-def _filler(path: Path) -> Fill:
-    content = path.read_bytes()
-    return lambda file: file.write(content)

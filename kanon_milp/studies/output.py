@@ -25,7 +25,7 @@ from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.table import Table, is_text
 from kanon_milp.studies.metrics import describe_release
 from kanon_milp.system.arrays import Ints
-from kanon_milp.system.files import Fill, check_folder, write_together
+from kanon_milp.system.files import Fill, check_folder, make_folder, write_together
 from kanon_milp.system.limit import NO_LIMIT, Limit, Over
 
 RAN_IN = "ran_in"  # key of result.json: where the session ran, seen from the folder
@@ -148,10 +148,7 @@ def write_result(
     files.update(beside or {})
     files[CLAIM] = lambda file: file.write(json_text(written).encode())  # filled last, when the hashes are known
     made = not folder.exists()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be made ({error.strerror})") from None
+    make_folder(folder)
     try:
         write_together(folder, files, **transaction)
     except BaseException:

@@ -1,18 +1,26 @@
-"""A command line for a table of which only the columns are known: something to begin with, not an advice."""
+"""A command line for a table of which only the columns are known, and what to know before it is run: something to begin
+with, not an advice."""
 
 from __future__ import annotations
 
 import csv
 import io
 import os
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from itertools import islice
 
-from kanon_milp.errors import printable
+from kanon_milp.errors import counted, printable
+from kanon_milp.methods.result import Result
+from kanon_milp.problem.column_values import as_text
 from kanon_milp.problem.generalization import written
+from kanon_milp.problem.hierarchies import Hierarchy
+from kanon_milp.problem.role_guess import LOUD, how_sensitive, nearly_unique
+from kanon_milp.problem.roles import MISSING_COUNTS, joined, visible
+from kanon_milp.studies.columns import Column, column_of, sensitive_candidates
 
 MOST_VECTORS = 1 << 14  # level vectors that a first attempt should not exceed
 # and pairs of a row type and a level vector: with three times as many, and hierarchies, all of Adult took three minutes
@@ -36,28 +44,11 @@ CLOSENESS = "0.2"  # ... and this where that is more than any table has
 FOLDER = "released"
 OF_SPAN = Fraction(3, 5)  # of the largest minus the least value: the widest level at most
 DECADE, YEARS_OF_DECADE = "decade", 10
+CUT_SHORT = frozenset({"time_limit", "interrupted", "node_limit", "iteration_limit", "gap_limit"})
+MOST_OPTIONS = 2
+MOST_VALUES = 20_000  # of a column that is looked through for a hint
+OF_DECADE, OF_YEAR = re.compile(r"\d{4}s"), re.compile(r"\d{4}")  # labels
 MANY = 8  # distinct values from which a hierarchy is proposed for numbers
-
-
-class Known(Protocol):
-    """What is known of a column; see `Column` of `report.inspection`."""
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def kind(self) -> str: ...  # noqa: D102
-    @property
-    def distinct(self) -> int: ...  # noqa: D102
-    @property
-    def role(self) -> str: ...  # noqa: D102
-    @property
-    def span(self) -> Fraction | None: ...  # noqa: D102
-    @property
-    def code(self) -> int | None: ...  # noqa: D102
-    @property
-    def most(self) -> int: ...  # noqa: D102
-    @property
-    def rows(self) -> int: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -109,7 +100,7 @@ def _made(name: str, option: str, values: Sequence[str]) -> str:
     return f"km.Hierarchy.{way}(table.column({name!r}), {levels!r})"
 
 
-def propose(columns: Sequence[Known], k: int, classes: int, symbol: str = "") -> Proposal:
+def propose(columns: Sequence[Column], k: int, classes: int, symbol: str = "") -> Proposal:
     """A first attempt. Numbers, dates and codes get levels, all that are good for them or only one, as long as these
     are not too many together. k: at most, if the table has so many rows. classes: of rows that are alike."""
     quasi = [each for each in columns if each.role == "quasi-identifier"]
@@ -131,12 +122,12 @@ def propose(columns: Sequence[Known], k: int, classes: int, symbol: str = "") ->
     return Proposal(tuple(each for each in named if each[1]), k, protection, tuple(levels), symbol)
 
 
-def uneven(columns: Sequence[Known]) -> list[str]:
+def uneven(columns: Sequence[Column]) -> list[str]:
     """The sensitive columns in which one value is too frequent for l-diversity."""
     return [each.name for each in columns if each.role == "sensitive" and DIVERSITY * each.most > each.rows]
 
 
-def protection_notes(columns: Sequence[Known]) -> list[str]:
+def protection_notes(columns: Sequence[Column]) -> list[str]:
     """What to say of how the command protects sensitive columns; nothing where it asks for l-diversity."""
     if not any(each.role == "sensitive" for each in columns):
         return [f"no column is protected: name sensitive ones (--sensitive), and ask for --l 2 or --t {CLOSENESS}"]
@@ -147,7 +138,117 @@ def protection_notes(columns: Sequence[Known]) -> list[str]:
     return [f"{', '.join(names)}: more than half of the rows have one value, so {none}"]
 
 
-def coarse_levels(column: Known) -> str:
+def sensitive_notes(columns: Sequence[Column]) -> list[str]:
+    """What to say of sensitive columns: of one by a guess, how it came about, and which others may be; and of missing
+    values."""
+    sparse = [each.name for each in columns if each.role == "sensitive" and (each.missing or each.marks)]
+    notes = [f"{joined(sparse)}: values are missing, {MISSING_COUNTS}"] if sparse else []
+    guessed = [each.name for each in columns if each.proposed and each.role == "sensitive"]
+    if not guessed:
+        return notes
+    how = (
+        f"by {'its name' if len(guessed) == 1 else 'their names'} alone"
+        if all(map(how_sensitive, guessed))
+        else "by a guess: the last column, and few values"
+    )
+    others = [] if how_sensitive(guessed[0]) == 2 else [n for n in sensitive_candidates(columns) if n not in guessed]
+    named = f" ({joined(others)}?)" if others else ""
+    return [f"{joined(guessed)}: sensitive {how}; say so with --sensitive, or name another{named}", *notes]
+
+
+def identifying_notes(columns: Sequence[Column]) -> list[str]:
+    """What to say of columns that are likely identifiers, and of those that somebody keeps and that tell rows apart."""
+    likely = [each.name for each in columns if each.proposed and each.role in ("identifying", "unit")]
+    kept = [
+        each.name
+        for each in columns
+        if not each.proposed and each.role == "keep" and nearly_unique(each.rows - each.missing, each.distinct)
+    ]
+    how = "as they are called so or almost every row has a value of its own"
+    told = {f"{LOUD}, {how}": likely, "kept, and almost every row has a value of its own": kept}
+    return [f"{what}: {joined(names)}" for what, names in told.items() if names]
+
+
+def reading_notes(columns: Sequence[Column], *, marks_are_read: bool) -> list[str]:
+    """What to say of how values are read: of dates and decimals that are written in several ways, of missing values,
+    and of columns that repeat others. marks_are_read: whether the command reads those marks as missing."""
+    named = [each for each in columns if each.proposed or each.role in ("quasi-identifier", "sensitive")]
+    read = [f"{visible(each.name)}: {each.note}" for each in named if each.note and each.role != "keep"]
+    read += [
+        f"{visible(each.name)} says the same of each row as {visible(each.same_as)}, and is left out"
+        for each in columns
+        if each.same_as
+    ]
+    if marks := marks_in(columns):
+        names = joined([each.name for each in columns if each.marks])
+        option = f"--missing-values {shlex.quote(','.join(marks))}"
+        look = "look" if len(marks) > 1 else "looks"
+        how = f"the command reads it so ({option})" if marks_are_read else "make them null in the data frame"
+        read.append(f"{names}: {','.join(marks)} {look} like missing values; {how}")
+    return read
+
+
+def repeated_notes(columns: Sequence[Column]) -> list[str]:
+    """What to say of columns that tell persons apart, or that somebody names as identifying, with values that stand in
+    several rows, where no unit of protection is named."""
+    unit = next((each for each in columns if each.role == "unit"), None)
+    if unit is not None and not unit.proposed:
+        return []
+    notes = []
+    for each in columns if unit is None else [unit]:
+        told = each.persons or (each.role == "identifying" and not each.proposed)
+        if told and 0 < each.distinct < each.rows - each.missing:
+            option = f"--unit {shell_word(listing([each.name]))}"
+            way = f"if each value is one person, run this and the command with {option}"
+            if unit is not None:
+                way = f"the command counts its values instead ({option}), a guess from its name"
+            few = counted(each.distinct, "different value")
+            rows, most = counted(each.rows - each.missing, "row"), counted(each.most, "row")
+            notes.append(
+                f"K COUNTS ROWS, NOT PERSONS: {visible(each.name)} has only {few} in {rows}, up to {most} of one, so a "
+                f"group may be one person; {way}"
+            )
+    return notes
+
+
+def marks_in(columns: Sequence[Column]) -> list[str]:
+    """What looks as if it stood for a missing value in any of the columns."""
+    return list(dict.fromkeys(mark for each in columns for mark in each.marks))
+
+
+def suppressed_everywhere(result: Result) -> str:
+    """One line that names the columns which are suppressed in every row, and the way out; empty where none is."""
+    names = result.suppressed_columns
+    if not names:
+        return ""
+    ways = ["more time"] if not result.is_optimal and result.stop_reason in CUT_SHORT else []
+    if result.problem.recoding.mask is not None:
+        ways.append("other patterns")
+    else:
+        options = list(islice(filter(None, (_option(result, name) for name in names)), MOST_OPTIONS))
+        without = [name for name in names if name not in result.problem.recoding.hierarchies]
+        ways += options or (["--hierarchies"] if without else ["a higher --weight"])
+    return f"{', '.join(names)} ({result.problem.table.symbol} in every row); {' or '.join(ways)} may keep more"
+
+
+def _option(result: Result, name: str) -> str:
+    """What gives the column coarser levels than it has; empty where that is for its owner to say."""
+    table, hierarchy = result.problem.table, result.problem.recoding.hierarchies.get(name)
+    if table.column(name).n_unique() > MOST_VALUES:
+        return ""
+    column = column_of(as_text(table.frame, [name], table.source)[name].alias(""), name, table.roles)
+    option, between = coarse_levels(column), set() if hierarchy is None else _coarsest(hierarchy)
+    shape = OF_DECADE if option.endswith("decade") else OF_YEAR
+    of_dates = column.kind in ("date", "timestamp") and not any(shape.fullmatch(label or "") for label in between)
+    return option if not between or of_dates else ""
+
+
+def _coarsest(hierarchy: Hierarchy) -> set[str | None]:
+    """The labels below the top, where there are levels between it and the values."""
+    return {path[-2] for path in hierarchy.paths.values() if len(path) > 2}
+
+
+def coarse_levels(column: Column) -> str:
     """An option that gives a column its coarsest levels that are proposed; empty where there is none."""
     option, ways = _levels(column)
     if not ways:
@@ -156,7 +257,7 @@ def coarse_levels(column: Known) -> str:
     return f"{option} {column.name}={'year,decade' if last == DECADE else last}"
 
 
-def _levels(column: Known) -> tuple[str, list[list[str]]]:
+def _levels(column: Column) -> tuple[str, list[list[str]]]:
     """Option, and the levels between the values and suppression, all of them first, then fewer; none where cells are
     better kept or suppressed."""
     if column.kind in ("date", "timestamp"):

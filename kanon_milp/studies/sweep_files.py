@@ -22,7 +22,7 @@ from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.table import read_frame
 from kanon_milp.studies.output import COLUMNAR, FILES, json_text, table_files
 from kanon_milp.studies.sweep import Run, Setting, Sweep
-from kanon_milp.system.files import Fill, check_folder, write_together
+from kanon_milp.system.files import Fill, check_folder, holding, make_folder, write_together
 from kanon_milp.verify import verify
 
 MOST = 5  # differences that are named
@@ -206,10 +206,7 @@ class SweepFolder:
     def write_run(self, run: Run) -> None:
         """The released table, its groups, and what is known of the run."""
         folder = self._folder / RUNS / folder_name(run.setting)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{folder}: cannot be made ({error.strerror})") from None
+        make_folder(folder)
         files: dict[str, Fill | None] = dict.fromkeys(name for name in FILES if name != "result.json")
         files.update(table_files(self._problem, run.table, run.groups))
         claim = {
@@ -222,23 +219,20 @@ class SweepFolder:
             "interrupted": run.interrupted,
             "about": self._about,
         }
-        write_together(folder, {**files, CLAIM: _filler(json_text(claim))})
+        write_together(folder, {**files, CLAIM: holding(json_text(claim))})
 
     def write(self, sweep: Sweep) -> None:
         """All settings as CSV, Markdown, LaTeX and JSON, and as a picture where altair is installed."""
         files: dict[str, Fill | None] = dict.fromkeys(WRITTEN)
-        files["sweep.csv"] = _filler(sweep.to_csv())
-        files["sweep.md"] = _filler(sweep.to_markdown())
-        files["sweep.tex"] = _filler(sweep.to_latex())
+        files["sweep.csv"] = holding(sweep.to_csv())
+        files["sweep.md"] = holding(sweep.to_markdown())
+        files["sweep.tex"] = holding(sweep.to_latex())
         if sweep.rows and all(importlib.util.find_spec(name) for name in ("altair", "vl_convert")):
             picture = io.StringIO()
             sweep.plot().save(picture, format="svg")
-            files["sweep.svg"] = _filler(picture.getvalue())
-        files["sweep.json"] = _filler(json_text(self._described(sweep)))
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{self._folder}: cannot be made ({error.strerror})") from None
+            files["sweep.svg"] = holding(picture.getvalue())
+        files["sweep.json"] = holding(json_text(self._described(sweep)))
+        make_folder(self._folder)
         write_together(self._folder, files)
 
     def _described(self, sweep: Sweep) -> dict[str, Any]:
@@ -311,7 +305,3 @@ def _hash_of_values(problem: Problem) -> str | None:
     """SHA-256 of the sensitive values that requirements name, which are cells; None where they name none."""
     named = [getattr(each, "values", None) for each in problem.requirements]
     return sha256(repr(named).encode()).hexdigest() if any(each is not None for each in named) else None
-
-
-def _filler(text: str) -> Fill:
-    return lambda file: file.write(text.encode())

@@ -25,6 +25,20 @@ COMPANIONS = ("-journal", "-wal", "-shm", ".wal")  # what databases write beside
 _HIDDEN = re.compile(rf"\.kanon-milp-[0-9a-f]{{16}}({'|'.join(map(re.escape, COMPANIONS))})?")
 
 
+def holding(content: str | bytes) -> Fill:
+    """What fills a file with this content, text as UTF-8."""
+    data = content.encode() if isinstance(content, str) else content
+    return lambda file: file.write(data)
+
+
+def make_folder(folder: Path) -> None:
+    """Have a folder, with those that it lies in. Raises InputError where it cannot be made."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be made ({error.strerror})") from None
+
+
 def write_file(path: Path, fill: Fill) -> None:
     """Let `fill` write a new file, which then takes the place of `path`; where that fails, the old file stays.
 

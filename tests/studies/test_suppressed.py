@@ -9,7 +9,7 @@ import pytest
 from command_line import run
 
 import kanon_milp as km
-from kanon_milp.studies.columns import suppressed_everywhere
+from kanon_milp.studies.proposal import suppressed_everywhere
 
 AGES = [str(20 + i) for i in range(12)]
 BORN = [f"19{20 + 6 * i}-0{i % 9 + 1}-11" for i in range(12)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import polars as pl
 import pyomo.environ as pyo
@@ -24,7 +24,7 @@ from kanon_milp.solvers.mps import Notes, names_path, write_model
 from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.studies.families import Generated, GeneratedColumns
 from kanon_milp.system.clock import Clock
-from kanon_milp.system.files import check_folder, write_together
+from kanon_milp.system.files import check_folder, holding, make_folder, write_together
 from kanon_milp.verify import verify
 
 TABLE, MODEL, SOLUTION, DISTANCE, ANSWER = "table.csv", "model.toml", "solution.csv", "distance.csv", "source.json"
@@ -47,10 +47,11 @@ def write_generated(found: Generated, folder: Path, *, exported: bool = True) ->
     if found.groups is not None:
         texts[SOLUTION] = csv_text(released_groups(found), ",")
     texts[ANSWER] = json.dumps(_answer(found), indent=2, ensure_ascii=False) + "\n"
-    _make(folder, exported)
+    earlier_files(folder)
+    make_folder(folder)
     if exported:
         export_model(problem, folder / EXPORTED, known="infeasible" if found.optimum is None else found.optimum)
-    return _written(folder, texts)
+    return _written(folder, texts, exported)
 
 
 def write_generated_columns(found: GeneratedColumns, folder: Path, *, exported: bool = True) -> list[Path]:
@@ -68,12 +69,13 @@ def write_generated_columns(found: GeneratedColumns, folder: Path, *, exported: 
         "columns": None if found.chosen is None else list(found.chosen),
     }
     texts = {TABLE: csv_text(found.frame, ","), ANSWER: json.dumps(answer, indent=2, ensure_ascii=False) + "\n"}
-    _make(folder, exported)
+    earlier_files(folder)
+    make_folder(folder)
     if exported:
         known = "infeasible" if found.optimum is None else f"{found.optimum} columns"
         notes = Notes([found.title, f"known optimum: {known}"], {"known_optimum": known})
         write_model(columns_model(found), folder / EXPORTED, notes)
-    return _written(folder, texts)
+    return _written(folder, texts, exported)
 
 
 def columns_model(found: GeneratedColumns) -> LinearModel:
@@ -108,19 +110,10 @@ def _is_generated(folder: Path) -> bool:
     return isinstance(answer, dict) and {"source_problem", "answer", "optimum"} <= answer.keys()
 
 
-def _make(folder: Path, exported: bool) -> None:
-    """Have the folder, without the model of an earlier instance if this one's is not exported."""
-    earlier_files(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in () if exported else (EXPORTED, NAMES):
-            (folder / name).unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be made ({error.strerror})") from None
-
-
-def _written(folder: Path, texts: dict[str, str]) -> list[Path]:
-    write_together(folder, {name: _filler(texts[name]) if name in texts else None for name in FILES})
+def _written(folder: Path, texts: dict[str, str], exported: bool) -> list[Path]:
+    """Write the files, without what an earlier instance has and this one has not."""
+    files = {name: holding(texts[name]) if name in texts else None for name in FILES}
+    write_together(folder, files if exported else files | dict.fromkeys((EXPORTED, NAMES)))
     return sorted(path for path in folder.iterdir() if path.name in FILES or path.name.startswith(EXPORTED))
 
 
@@ -200,10 +193,3 @@ def _toml(value: object) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_toml, value))}]"
     return json.dumps(str(value), ensure_ascii=False)
-
-
-def _filler(text: str) -> Any:
-    def fill(file: IO[bytes]) -> None:
-        file.write(text.encode())
-
-    return fill

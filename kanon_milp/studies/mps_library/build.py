@@ -28,7 +28,7 @@ from kanon_milp.studies.mps_library.instances import (
     read_list,
 )
 from kanon_milp.studies.mps_library.metadata import RECORDS, SOLU, Metadata, Record, features, read_record
-from kanon_milp.system.files import check_folder, write_file
+from kanon_milp.system.files import check_folder, holding, make_folder, write_file
 
 MODELS, METADATA, SOLUTIONS = "instances", "metadata", "solutions"
 SOLU_FILE, MANIFEST, SCHEMA, TABLE = "library.solu", "library.json", "schema.json", "library.csv"
@@ -86,11 +86,8 @@ def build_library(
     entries = chosen(read_list(listed), only)
     check_folder(folder)
     built, hashes = Built(folder, []), dict[str, str]()
-    try:
-        for each in (MODELS, METADATA, SOLUTIONS):
-            (folder / each).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be made ({error.strerror})") from None
+    for each in (MODELS, METADATA, SOLUTIONS):
+        make_folder(folder / each)
     for entry in entries:
         if entry.dataset is not None and not datasets.at_hand(entry.dataset):
             built.missing[entry.name] = entry.dataset
@@ -235,5 +232,5 @@ def _json(content: object) -> bytes:
 
 
 def _write(folder: Path, name: str, content: bytes, hashes: dict[str, str]) -> None:
-    write_file(folder / name, lambda file: file.write(content))
+    write_file(folder / name, holding(content))
     hashes[name] = sha256(content)

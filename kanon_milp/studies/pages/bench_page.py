@@ -9,10 +9,10 @@ from typing import Any
 
 import polars as pl
 
-from kanon_milp.errors import InputError, counted
+from kanon_milp.errors import counted
 from kanon_milp.studies.bench import statistics
 from kanon_milp.studies.pages import Cell, Head, cell, charts, number, page
-from kanon_milp.system.files import write_file
+from kanon_milp.system.files import holding, make_folder, write_file
 from kanon_milp.system.text_tables import booktabs
 
 SIZES = {"n": "rows n", "t_in": "distinct rows t_in", "k": "k"}
@@ -39,11 +39,8 @@ def write_bench_page(frame: pl.DataFrame, out: Path, *, title: str | None = None
         files |= {out.parent / "pictures" / f"{name}.{end}": data for end, data in charts.files(chart).items()}
     files |= {out.parent / "tables" / name: text.encode() for name, text in _tables(runs, found).items()}
     for path, content in files.items():
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{path.parent}: cannot be made ({error.strerror})") from None
-        write_file(path, lambda file, content=content: file.write(content))  # type: ignore[misc]
+        make_folder(path.parent)
+        write_file(path, holding(content))
     return list(files)
 
 

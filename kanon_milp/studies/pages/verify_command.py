@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -17,6 +15,7 @@ from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.privacy.registry import kind_named
 from kanon_milp.problem.table import SYMBOL
 from kanon_milp.studies.model_files import library_folder
+from kanon_milp.studies.proposal import listing
 
 MADE = re.compile(  # as its source says
     r"\((?:(?P<way>widths|counts|levels|lengths) (?P<values>[\w./, -]+?)|dates)?(?:; )?(?:format (?P<form>.+))?\)\Z"
@@ -90,12 +89,7 @@ def in_library(path: str) -> bool:
 
 
 def _names(option: str, names: Sequence[str]) -> list[str]:
-    """Names separated by commas, those with a comma or a quotation mark in them quoted."""
-    if not names:
-        return []
-    out = io.StringIO()
-    csv.writer(out, lineterminator="").writerow(names)
-    return [option, out.getvalue()]
+    return [option, listing(names)] if names else []
 
 
 def _requirements(
@@ -149,7 +143,7 @@ def _made(name: str, hierarchy: Mapping[str, Any]) -> list[str] | None:
     option = OPTIONS[how["way"] or "levels"]
     values = (how["values"] or "").replace(", ", ",")
     if how["form"] is not None:
-        values = ",".join([*filter(None, [values]), *_names("", [how["form"]])[1:]])
+        values = ",".join([*filter(None, [values]), listing([how["form"]])])
     return [option, f"{name}={values}" if values else name]
 
 
