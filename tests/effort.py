@@ -15,6 +15,6 @@ def examples(thorough: int, default: int) -> int:
 
 
 def seeds(every: int, default: int) -> pytest.MarkDecorator:
-    """A test of so many seeds, of which the default run has the first ones; the others are marked as slow."""
-    slow = [pytest.param(seed, marks=() if THOROUGH else pytest.mark.slow) for seed in range(default, every)]
-    return pytest.mark.parametrize("seed", [*range(default), *slow])
+    """A test of so many seeds, of which the default run has the first ones, the full one all."""
+    others = [pytest.param(seed, marks=pytest.mark.full) for seed in range(default, every)]
+    return pytest.mark.parametrize("seed", [*range(default), *others])

@@ -150,6 +150,7 @@ def test_with_counting_rows_it_is_not_lower_and_below_the_relaxation_that_has_th
 
 
 @pytest.mark.parametrize("k", [2, 5])
+@pytest.mark.full
 def test_the_lagrangian_bound_is_the_value_of_the_linear_relaxation_on_a_census(k: int) -> None:
     instance = reduced(census_problem(200, k))
     plain = lagrangian(instance, packing_cuts=False)

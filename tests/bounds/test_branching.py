@@ -283,6 +283,7 @@ def no_cuts(guide: SizesGuide) -> None:
 
 
 @pytest.mark.parametrize(("rows", "k"), [(40, 3), (50, 4), (60, 5)])
+@pytest.mark.full
 def test_the_hybrid_method_with_branches_agrees_with_one_model(rows: int, k: int, branched: list[int]) -> None:
     problem = census_problem(rows, k)
     result = km.solve(problem, method="search", time_limit=120)

@@ -129,6 +129,7 @@ def test_rank_one_rows_prove_what_the_linear_relaxation_does_not() -> None:
     assert further.value >= raised.value - 1e-6
 
 
+@pytest.mark.full
 def test_rounds_end_when_the_point_is_good_enough() -> None:
     """Asked after each round from the third on, with a point that proves what its value says."""
     instance = reduced(census_problem(120, 5))
@@ -157,6 +158,7 @@ def test_the_next_unit_is_foreseen_by_the_last_rounds(values: list[float], expec
     assert _next_unit([0.0, *values], [0.0, 0.0, 2.0, 3.0, 4.0], 3) == pytest.approx(expected)
 
 
+@pytest.mark.full
 def test_steps_over_all_of_the_table_close_a_part_of_the_gap() -> None:
     instance = reduced(census_problem(120, 5))
     dual = lagrangian(instance)
@@ -276,6 +278,7 @@ def test_steps_come_near_the_value_of_the_linear_program() -> None:
 
 @given(st.data())
 @settings(patient, max_examples=examples(60, 20))
+@pytest.mark.full
 def test_sweeps_find_the_least_augmented_lagrangian(data: st.DataObject) -> None:
     """At the minimum no group that is used, and none that is not, can lower it."""
     types, limits, count = 4, 3, data.draw(st.integers(1, 6))
@@ -302,6 +305,7 @@ def test_sweeps_find_the_least_augmented_lagrangian(data: st.DataObject) -> None
     assert np.abs(reduced_costs[share > 0.1]) == pytest.approx(0.0, abs=0.05)
 
 
+@pytest.mark.full
 def test_the_rest_is_made_anew_when_a_better_table_turns_up(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = census_problem(90, 3)
     expected = km.solve(problem, method="milp").require_optimal().objective
@@ -354,6 +358,7 @@ def test_a_search_that_gives_up_leaves_the_pair() -> None:
     assert not possible_pairs(*arrays, np.array([6]), 100, 100).any()
 
 
+@pytest.mark.full
 def test_what_does_not_fit_into_a_model_is_raised_after_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = census_problem(80, 5)
     monkeypatch.setattr(guide, "MODEL_PAIRS", 0)

@@ -90,6 +90,7 @@ def test_it_closes_below_the_optimum_and_finds_it(case: SensitiveCase, above: in
 
 @pytest.mark.parametrize("kind", REQUIREMENTS)
 @pytest.mark.parametrize("seed", range(2))
+@pytest.mark.full
 def test_branches_agree_with_one_model(kind: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without cuts in the nodes it has to branch, and it does."""
     instance = presolve(problem(22, REQUIREMENTS[kind], seed), Clock(), merge=True).instance
@@ -135,6 +136,7 @@ def _only_a_table(self: RequiredSearch, *given: Any, **_: Any) -> None:
 
 
 @pytest.mark.parametrize(("kind", "rows", "seed"), [("p", 28, 2), ("l", 24, 1), ("t", 28, 2), ("t ordered", 60, 2)])
+@pytest.mark.full
 def test_the_hybrid_method_with_branches_agrees_with_one_model(
     kind: str, rows: int, seed: int, branched: list[int]
 ) -> None:

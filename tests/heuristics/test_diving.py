@@ -61,6 +61,7 @@ def test_every_row_is_placed_and_no_table_beats_the_optimum(case: SensitiveCase,
 
 
 @pytest.mark.parametrize("privacy", [km.TCloseness("0.4"), km.LDiversity("1.5")])
+@pytest.mark.full
 def test_tables_are_near_the_optimum(privacy: km.Requirement) -> None:
     random = np.random.default_rng(3)
     columns = {f"q{j}": random.integers(3, size=40).astype(str) for j in range(3)}

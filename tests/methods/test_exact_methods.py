@@ -36,6 +36,7 @@ def test_it_agrees_with_the_model_on_more_rows(privacy: km.Requirement) -> None:
     assert found.backed_by == ("method subset_dp",)
 
 
+@pytest.mark.full
 def test_rows_that_are_alike_are_no_more_sets() -> None:
     rows = ["a"] * 200 + ["b"] * 150 + ["c"] * 2 + ["d"]
     problem = km.Problem(km.Table.from_frame(pl.DataFrame({"q": rows}), ["q"]), km.KAnonymity(3))

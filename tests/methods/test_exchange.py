@@ -41,13 +41,17 @@ OTHER_UNITS = (
 BROUGHT_BACK = ("hospital", "hospital_hierarchies", "hospital_qi_sets", "hospital_groups", "hospital_t_ordered", "qid")
 
 
+def _marks(name: str) -> list[pytest.MarkDecorator]:
+    if name in SLOW:
+        return [pytest.mark.slow]
+    return [] if name in (*OTHER_UNITS, *BROUGHT_BACK) else [pytest.mark.full]
+
+
 def known(path: Path) -> Fraction:
     return Fraction(str(km.read_model(path).known["optimum"]))
 
 
-@pytest.mark.parametrize(
-    "path", [pytest.param(p, marks=[pytest.mark.slow] if p.stem in SLOW else [], id=p.stem) for p in MODELS]
-)
+@pytest.mark.parametrize("path", [pytest.param(p, marks=_marks(p.stem), id=p.stem) for p in MODELS])
 def test_an_exported_model_has_the_known_optimum_in_the_unit_that_it_states(path: Path, tmp_path: Path) -> None:
     if "dataset =" in path.read_text() and not os.environ.get("KANON_MILP_DATA"):
         pytest.skip("KANON_MILP_DATA is not set")

@@ -47,6 +47,7 @@ from kanon_milp.system.limit import AlsoSet
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
+@pytest.mark.full
 def test_small_tables_have_cuts_before_they_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     """And no search where these and the core problem prove the optimum."""
     done: list[str] = []
@@ -202,6 +203,7 @@ def test_pairs_of_many_rows_are_matched_under_all_patterns_too(monkeypatch: pyte
 
 
 @pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.full
 def test_it_agrees_with_the_one_model(k: int) -> None:
     problem = census_problem(60, k)
     one, other = km.solve(problem, method="milp"), km.solve(problem, method="search", time_limit=60)
@@ -280,6 +282,7 @@ def test_a_time_limit_ends_it(iterations: int | None) -> None:
     assert result.seconds["total"] < 30
 
 
+@pytest.mark.full
 def test_large_tables_are_searched_and_small_ones_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     assert km.solve(census_problem(60, 3)).solver.method == "milp"
     large = km.solve(census_problem(600, 3), time_limit=0.5)

@@ -124,6 +124,7 @@ def test_a_solver_that_fails_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None
     assert "direct MILP, which ran beside the hybrid method, failed" in result.message
 
 
+@pytest.mark.full
 def test_what_a_failed_solver_has_proven_before_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = Answer("error", None, Fraction(7), ("solver",), "numeric trouble")
     monkeypatch.setattr(portfolio, "ProcessPool", lambda _workers: Answered(answer))

@@ -10,15 +10,13 @@ from fractions import Fraction
 import polars as pl
 import pyomo.environ as pyo
 import pytest
-from effort import THOROUGH, seeds
+from effort import seeds
 from oracle import optimum
 from present import present
 
 import kanon_milp as km
 
-SCALES = [
-    pytest.param(10.0**power, marks=() if THOROUGH or power % 3 == 0 else pytest.mark.slow) for power in range(-9, 10)
-]
+SCALES = [pytest.param(10.0**power, marks=() if power % 3 == 0 else pytest.mark.full) for power in range(-9, 10)]
 
 
 @pytest.mark.parametrize("solver", ["highs", "scip", "cbc", "cpsat"])

@@ -26,6 +26,7 @@ def problem(rows: int, k: int = 5) -> km.Problem:
     return km.Problem(table, [km.KAnonymity(k, quasi_identifiers=each) for each in SETS])
 
 
+@pytest.mark.full
 def test_it_is_better_than_k_anonymity_of_all_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     stated = problem(40, 3)
     known: list[int] = []

@@ -126,8 +126,17 @@ def check_words(result: km.Result) -> None:
 METHODS = ["milp", "search", "portfolio", "greedy", "mondrian", "m_approximation", "full_domain", "subset_dp", "fpt"]
 
 
-@pytest.mark.parametrize("method", [*METHODS, "auto"])
-@pytest.mark.parametrize("short", [None, "candidates", "time"])
+FEW = {(None, "search"), ("candidates", "milp"), ("time", "auto"), ("time", "greedy"), (None, "fpt")}
+
+
+@pytest.mark.parametrize(
+    ("short", "method"),
+    [
+        pytest.param(short, method, marks=() if (short, method) in FEW else pytest.mark.full)
+        for short in (None, "candidates", "time")
+        for method in (*METHODS, "auto")
+    ],
+)
 def test_no_result_says_two_things(method: str, short: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """With and without a certificate, and where there is no time, or no memory for the candidates."""
     frame = pl.DataFrame({"a": list("112233445"), "b": list("uvuvwwxxy"), "c": list("ppqqrrsst")})

@@ -81,6 +81,7 @@ def test_groups_are_checked_by_different_values_as_their_requirements_have_it(re
                 assert sum(counts) == 0 or check.holds(g, np.array(counts)) == holds
 
 
+@pytest.mark.full
 def test_many_units_have_a_table_close_to_the_bound() -> None:
     """What greedy finds is found at once, and made better."""
     rng = np.random.default_rng(5)

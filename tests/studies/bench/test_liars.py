@@ -131,6 +131,7 @@ def test_what_the_template_of_adapters_refuses_is_red(method: str, tmp_path: Pat
         assert any(TALES[solver] in defect for defect in row["defects"]), (solver, row)
 
 
+@pytest.mark.processes
 def test_a_study_of_what_the_template_refuses_ends_red(tmp_path: Path) -> None:
     (tmp_path / "m.mps").write_text(
         "NAME m\nROWS\n N obj\n G r\nCOLUMNS\n x obj 1\n x r 2\nRHS\n rhs r 3\nBOUNDS\n UP b x 9\nENDATA\n"

@@ -203,6 +203,7 @@ def test_a_study_of_which_every_run_fails_says_why(tmp_path: Path) -> None:
     assert "nothing contradicts" not in html
 
 
+@pytest.mark.processes
 def test_the_summary_is_written(four: tuple[Path, pl.DataFrame]) -> None:
     study, _ = four
     folder = study.parent / "through"

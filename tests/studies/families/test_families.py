@@ -59,6 +59,7 @@ def without_bound(found: Generated) -> km.Problem:
 
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.full
 def test_the_answer_no_is_infeasible_for_its_bound_alone(name: str, seed: int) -> None:
     found = generate(name, SMALL.get(name), seed, "no")
     assert (found.optimum, found.groups, found.answer) == (None, None, "no")

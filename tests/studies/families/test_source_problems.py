@@ -301,6 +301,7 @@ PARAMETERS: list[tuple[str, dict[str, object], Callable[[Any], bool]]] = [
 
 @pytest.mark.parametrize(("family", "parameters", "shows"), PARAMETERS)
 @pytest.mark.parametrize("answer", ["yes", "no"])
+@pytest.mark.full
 def test_numbers_that_theorems_leave_open(
     family: str, parameters: dict[str, object], shows: Callable[[Any], bool], answer: Any
 ) -> None:
