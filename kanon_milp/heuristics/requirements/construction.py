@@ -90,7 +90,7 @@ def _place(instance: Instance, guide: Guide, key: Floats, limit: Limit) -> Ints:
     key: float64 (G,), candidates are gone through by rising key, then φ.
     """
     candidates, cell = instance.candidates, cell_cost(instance)
-    rules, value = rules_of(instance)
+    rules, value, tries = *rules_of(instance), SubproblemParameters().tries
     order = np.lexsort((-guide.multipliers, value))
     width = int(rules.columns.max(initial=-1)) + 1
     types, pairs = instance.types.count, candidates.pairs
@@ -116,7 +116,9 @@ def _place(instance: Instance, guide: Guide, key: Floats, limit: Limit) -> Ints:
                 if limit.over:
                     break
                 chunk = bound_here[begin : begin + CHUNK]
-                _place_groups(chunk, slack * cell, priced.candidates, rows, priced.tree, priced.room, rest, rules)
+                _place_groups(
+                    chunk, slack * cell, tries, priced.candidates, rows, priced.tree, priced.room, rest, rules
+                )
     left = np.round(rest.left).astype(np.int64)
     rest.rows[most_general_pairs(instance)] += left
     return rest.rows
@@ -168,6 +170,7 @@ def _mended(instance: Instance, rows: Ints, guide: Guide, seed: int, limit: Limi
 def _place_groups(
     order: Ints,
     slack: float,
+    tries: int,
     priced: ValuedCandidates[np.float64],
     rows: ValuedRows[np.float64],
     tree: TreeArrays[np.float64],
@@ -188,7 +191,7 @@ def _place_groups(
             continue
         whole = candidate_of(priced, g)
         one = ValuedCover(cost, whole.theta, least, int(left), whole.members, whole.values, whole.begins)
-        phi, _, size = cheapest_of_candidate(least, SubproblemParameters.tries, NEVER, False, one, rows, tree, room)
+        phi, _, size = cheapest_of_candidate(least, tries, NEVER, False, one, rows, tree, room)
         if phi >= 0:
             continue
         for at in range(choose_rows(size, one, rows, tree, room)):
