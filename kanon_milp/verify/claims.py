@@ -169,12 +169,8 @@ def read_requirement(data: Mapping[str, Any]) -> ClaimedRequirement:
     known = by_name().get(name) if isinstance(name, str) else None
     if known is None:
         raise InputError("the certificate states a requirement that is not known here")
-    readers = known.parameters
     try:
-        _only(data, "name", *readers)
-        return {"name": name} | {
-            key: read(data[key]) for key, read in readers.items() if key in data or key not in known.optional
-        }
+        return {"name": name, **known.read(data)}
     except (KeyError, ValueError, ZeroDivisionError):
         raise InputError(f"the parameters of {name} cannot be read") from None
 

@@ -69,7 +69,7 @@ class AtMost(Requirement):
 DEFINITION = '''
 """The verifier's definition of groups that are not too large: of any attribute, counts say how many rows there are."""
 
-from kanon_milp.verify.definitions import AtLeast, Definition, ValueRule, count
+from kanon_milp.verify.definitions import AtLeast, Definition, ValueRule
 from kanon_milp.verify.numbers import integer
 
 
@@ -79,7 +79,7 @@ def rules(requirement, table):
 
 
 DEFINITION = Definition(
-    "AtMost", "at_most", rules, {"most": count}, lambda requirement, table: AtLeast(1), term="few rows"
+    "AtMost", "at_most", rules, {"most": "count"}, lambda requirement, table: AtLeast(1), term="few rows"
 )
 '''
 

@@ -1,6 +1,6 @@
 """The verifier's own definitions of requirements: one file each, found by being in this folder.
 
-A file has a `DEFINITION`: the rules over counts that a released table must keep, how a certificate states it, and what
+A file has a `DEFINITION`: the rules over counts that a released table must keep, how a certificate claims it, and what
 it asks of a group at least. Nothing but the parameters that the user gave is taken from a requirement; only one of the
 user's own making is asked whether it holds.
 """
@@ -27,10 +27,10 @@ from kanon_milp.verify.ground import Ground, built_in
 from kanon_milp.verify.numbers import both
 from kanon_milp.verify.tables import Original, TableData
 
-Rows = Mapping[Label, int]
-Read = Callable[[object], object]
 EXACT = re.compile(r"[0-9]{1,1000}(/[0-9]{1,1000})?")
 SEARCHED = 10_000  # sizes tried; the next one is a lower bound as well
+
+# ------------------------------------------------------------------------------------------- of released tables
 
 
 @dataclass(frozen=True)
@@ -78,12 +78,11 @@ class ValueRule:
     def text(self) -> str:
         """Such as 'l-diversity (l = 3/2, form = frequency) of "disease"'."""
         given = self.parameters
-        shown = {
-            key: given.get(f"{key}_exact", value)
+        parameters = ", ".join(
+            f"{key} = {given.get(f'{key}_exact', value)}"
             for key, value in given.items()
             if key != "sensitive" and not key.endswith("_exact")
-        }
-        parameters = ", ".join(f"{key} = {value}" for key, value in shown.items())
+        )
         of = " and ".join(f'"{name}"' for name in (self.attributes if self.own is None else self.own))
         name = self.name if self.own is not None else term(self.name)
         return f"{name} ({parameters})" + (f" of {of}" if of else "")
@@ -92,9 +91,10 @@ class ValueRule:
 Rule = SizeRule | ValueRule
 
 
-def meant(named: object, table: Original) -> tuple[str, ...]:
-    """The sensitive attributes that are meant, by default all."""
-    names = table.sensitive if named is None else (named,) if isinstance(named, str) else tuple(named)  # type: ignore[arg-type]
+def attributes_of(requirement: Any, table: Original) -> tuple[str, ...]:
+    """The sensitive attributes that a requirement is about, by default all."""
+    named = requirement.sensitive
+    names = table.sensitive if named is None else (named,) if isinstance(named, str) else tuple(named)
     unknown = [name for name in names if name not in table.sensitive]
     if unknown or not names:
         what = f'"{unknown[0]}" is none of its sensitive attributes' if unknown else "it has no sensitive attribute"
@@ -102,59 +102,49 @@ def meant(named: object, table: Original) -> tuple[str, ...]:
     return names
 
 
-# ------------------------------------------------------------------------------ as a certificate states it
+def of_each(
+    name: str, requirement: Any, table: Original, parameters: Mapping[str, object], holds: Callable[[Counts], Flags]
+) -> list[ValueRule]:
+    """The same rule for each of the sensitive attributes that a requirement is about."""
+    return [
+        ValueRule(name, (attribute,), {**parameters, "sensitive": attribute}, holds)
+        for attribute in attributes_of(requirement, table)
+    ]
 
 
-def claimed_number(value: object) -> Fraction:
-    """A number as exact text; raises ValueError for anything else."""
-    if not isinstance(value, str) or not EXACT.fullmatch(value):
-        raise ValueError
-    return Fraction(value)
+def rules_of(requirement: Any, table: Original, given: TableData) -> Sequence[Rule]:
+    """What a requirement says of a table: one rule for each sensitive attribute that it is about.
+
+    given: the table as the user's own requirements want to see it; these are asked about each kind of group once, and
+    see all sensitive attributes where they name none. Raises InputError where it makes no sense.
+    """
+    known = definition_of(requirement)
+    if known is not None:
+        return known.rules(requirement, table)
+
+    def judged(bound: Any, group: object) -> bool:
+        with own_code(f"{type(bound).__name__}.holds", "return True or False"):
+            found = bound.holds(group)
+        if not isinstance(found, bool | np.bool_):
+            raise InputError(f"{type(bound).__name__}.holds must return True or False, found {type_in_words(found)}")
+        return bool(found)
+
+    def rule(bound: Any) -> Rule:
+        def holds(counts: Counts) -> Flags:
+            first, kind = counts.alike
+            return np.array([judged(bound, counts.as_group(g)) for g in first.tolist()], dtype=bool)[kind]
+
+        names = tuple(bound.attributes)
+        return ValueRule(str(bound.name), names or table.sensitive, dict(bound.describe()), holds, own=names)
+
+    with own_code(f"{type(requirement).__name__}.bind", "return a tuple of requirements, such as (self,)"):
+        found = requirement.bind(given)
+    if not isinstance(found, tuple | list) or not found:
+        raise InputError(f"{type(requirement).__name__}.bind must return a tuple of requirements, such as (self,)")
+    return [rule(bound) for bound in found]
 
 
-def count(value: object) -> int:
-    """An integer from 1 on; raises ValueError for anything else."""
-    if type(value) is not int or value < 1:
-        raise ValueError
-    return value
-
-
-def shortest(value: object) -> str:
-    """An exact number as its shortest text."""
-    return str(claimed_number(value))
-
-
-def column_name(value: object) -> str:
-    """The name of a column."""
-    if not isinstance(value, str):
-        raise ValueError
-    return value
-
-
-def column_names(value: object) -> list[str]:
-    """Names of columns, at least one."""
-    if not isinstance(value, list) or not value:
-        raise ValueError
-    return [column_name(each) for each in value]
-
-
-def one_or_more(value: object) -> object:
-    """The name of a column, or several."""
-    return column_names(value) if isinstance(value, list) else column_name(value)
-
-
-def one_of(*known: str) -> Read:
-    """A reader of one of these words."""
-
-    def read(value: object) -> object:
-        if value not in known:
-            raise ValueError
-        return value
-
-    return read
-
-
-# ------------------------------------------------------------------------------------ what a group needs
+# ------------------------------------------------------------------------------------------------- of certificates
 
 
 @dataclass(frozen=True)
@@ -227,23 +217,23 @@ def different(number: int, attributes: Sequence[str], table: Original) -> AtLeas
     )
 
 
-def within(shares: Mapping[Label, Fraction], attribute: str, counts: Rows) -> AtLeast:
+def within(share: Callable[[int], Fraction], attribute: str, table: Original) -> AtLeast:
     """No value has more than its share. κ: the smallest s that integer numbers of rows make up,
-    Σ min(N_σ, ⌊share_σ·s⌋) ≥ s."""
+    Σ min(N_σ, ⌊share_σ·s⌋) ≥ s. share: of a value of so many rows of the table."""
+    counts = rows_by_value(attribute, table)
+    shares = {value: share(rows) for value, rows in counts.items()}
     pairs = [(shares[value].numerator, shares[value].denominator, rows) for value, rows in counts.items()]
-    n = sum(counts.values())
-    size = first(lambda s: sum(min(rows, a * s // b) for a, b, rows in pairs) >= s, n)
     return AtLeast(
-        size,
+        first_size(lambda s: sum(min(rows, a * s // b) for a, b, rows in pairs) >= s, table),
         lambda k: [Supply.of(attribute, {v: share * k for v, share in shares.items()}, k)],
-        all(rows <= shares[value] * n for value, rows in counts.items()),
+        all(rows <= shares[value] * table.n for value, rows in counts.items()),
         (Limits(attribute, shares),),
     )
 
 
-def first(holds: Callable[[int], bool], n: int) -> int:
-    """The first size for which this holds, or a lower bound on it."""
-    last = min(n, SEARCHED)
+def first_size(holds: Callable[[int], bool], table: Original) -> int:
+    """The first size of a group for which this holds, or a lower bound on it."""
+    last = min(table.n, SEARCHED)
     return next((s for s in range(1, last + 1) if holds(s)), last)
 
 
@@ -252,54 +242,6 @@ def rows_by_value(attribute: object, table: Original) -> dict[Label, int]:
     if attribute not in (*table.sensitive, *table.units):
         raise ValueError
     return {value: int(rows) for value, rows in table.keys[str(attribute)].alias("").value_counts().iter_rows()}
-
-
-@dataclass(frozen=True)
-class Definition:
-    """The verifier's own definition of a requirement of this package.
-
-    kind: name of the class that users make. name: as a certificate states it. rules: of what the user made, for a
-    table. parameters: how each is read where it is stated. least: what a stated one asks of a group at least.
-    optional: parameters that may be left out. exempts: whether fully suppressed rows may be exempt from it. term: what
-    people call it; its name by default.
-    """
-
-    kind: str
-    name: str
-    rules: Callable[[Any, Original], Sequence[Rule]]
-    parameters: Mapping[str, Read]
-    least: Callable[[Mapping[str, Any], Original], AtLeast]
-    optional: frozenset[str] = frozenset()
-    exempts: bool = False
-    term: str = ""
-
-
-REGISTERED: dict[type, Definition] = {}
-"""Definitions of kinds of requirements that users have registered."""
-
-
-@cache
-def definitions() -> tuple[Definition, ...]:
-    """Those of the files in this folder."""
-    files = (importlib.import_module(f"{__name__}.{file.name}") for file in pkgutil.iter_modules(__path__))
-    return tuple(file.DEFINITION for file in files)
-
-
-def by_name() -> Mapping[str, Definition]:
-    """Each by the name that certificates give it."""
-    return {each.name: each for each in (*definitions(), *REGISTERED.values())}
-
-
-def definition_of(requirement: object) -> Definition | None:
-    """The definition of a requirement of this package, or of one that a user has registered; a subclass has none."""
-    known = {each.kind: each for each in definitions()}
-    return REGISTERED.get(type(requirement)) or known.get(built_in(requirement) or "")
-
-
-def term(name: str) -> str:
-    """The field's term for a requirement, such as l-diversity for l_diversity; an unknown name as it is."""
-    known = by_name().get(name)
-    return name if known is None else known.term or name
 
 
 @dataclass(frozen=True)
@@ -330,58 +272,125 @@ def group_needs(requirements: Sequence[Mapping[str, Any]], table: Original, supp
     A group of s ≥ κ rows that has a requirement about shares is within them still if it is scaled down to κ rows, so
     the rows it is taken from hold that many: that is a supply, and so is a number of different values.
     """
-    known = by_name()
-    rules = [(_least_of(known[each["name"]], each, table), known[each["name"]].exempts) for each in requirements]
-    free = [rule for rule, exempts in rules if not (exempts and suppressed_rows == "exempt")]
+    needs, others = [], []
+    for requirement in requirements:
+        definition = by_name()[requirement["name"]]
+        try:
+            needs.append(definition.least(requirement, table))
+        except (ValueError, ZeroDivisionError):
+            raise InputError(f"the parameters of {definition.name} cannot be read") from None
+        if not (definition.exempts and suppressed_rows == "exempt"):
+            others.append(needs[-1])
     most = table.n + 1  # as good as any larger number: there is no such group
-    strict = min(max((rule.size for rule, _ in rules), default=1), most)
-    besides_k = min(max((rule.size for rule, exempts in rules if not exempts), default=1), most)
-    exempt = besides_k if suppressed_rows == "exempt" else strict
-    first = Need(exempt, tuple(s for rule in free for s in rule.supplies(exempt)))
-    second = Need(strict, tuple(s for rule, _ in rules for s in rule.supplies(strict)))
+    strict, exempt = (min(max((each.size for each in some), default=1), most) for some in (needs, others))
     limits: dict[str, Limits] = {}
-    for each in (limit for rule in free for limit in rule.limits):
-        limits[each.attribute] = limits[each.attribute].both(each) if each.attribute in limits else each
-    return GroupNeeds(first, second, all(rule.possible for rule, _ in rules), limits)
+    for limit in (limit for each in others for limit in each.limits):
+        limits[limit.attribute] = limits[limit.attribute].both(limit) if limit.attribute in limits else limit
+    return GroupNeeds(
+        Need(exempt, tuple(supply for each in others for supply in each.supplies(exempt))),
+        Need(strict, tuple(supply for each in needs for supply in each.supplies(strict))),
+        all(each.possible for each in needs),
+        limits,
+    )
 
 
-def _least_of(definition: Definition, requirement: Mapping[str, Any], table: Original) -> AtLeast:
-    try:
-        return definition.least(requirement, table)
-    except (ValueError, ZeroDivisionError):
-        raise InputError(f"the parameters of {definition.name} cannot be read") from None
+# --------------------------------------------------------------------------------------------------------- registry
 
 
-def rules_of(requirement: Any, table: Original, given: TableData) -> list[Rule]:
-    """What a requirement says of a table: one rule for each sensitive attribute that it is about.
+@dataclass(frozen=True)
+class Definition:
+    """The verifier's own definition of a requirement of this package.
 
-    given: the table as the user's own requirements want to see it. Raises InputError where it makes no sense.
+    kind: name of the class that users make. name: as a certificate claims it. rules: of what the user made, for a
+    table. parameters: of what kind each one is that a certificate claims, a key of `READERS`, or the words that it may
+    be. least: what a requirement that was claimed and read asks of a group at least. optional: parameters that may be
+    left out. exempts: whether fully suppressed rows may be exempt from it. term: what people call it; its name by
+    default.
     """
-    known = definition_of(requirement)
-    return list(_own(requirement, table, given) if known is None else known.rules(requirement, table))
+
+    kind: str
+    name: str
+    rules: Callable[[Any, Original], Sequence[Rule]]
+    parameters: Mapping[str, str | tuple[str, ...]]
+    least: Callable[[Mapping[str, Any], Original], AtLeast]
+    optional: tuple[str, ...] = ()
+    exempts: bool = False
+    term: str = ""
+
+    def read(self, claimed: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters that a certificate claims; ValueError or KeyError for others, fewer or more."""
+        if not claimed.keys() <= {"name", *self.parameters}:
+            raise ValueError
+        found = {}
+        for key, kind in self.parameters.items():
+            if key not in claimed and key in self.optional:
+                continue
+            if isinstance(kind, str):
+                found[key] = READERS[kind](claimed[key])
+            elif claimed[key] in kind:
+                found[key] = claimed[key]
+            else:
+                raise ValueError
+        return found
 
 
-def _own(requirement: Any, table: Original, given: TableData) -> Sequence[Rule]:
-    """A requirement of the user's making, asked about each kind of group once; it sees all sensitive attributes where
-    it names none."""
+REGISTERED: dict[type, Definition] = {}
+"""Definitions of kinds of requirements that users have registered."""
 
-    def judged(bound: Any, group: object) -> bool:
-        with own_code(f"{type(bound).__name__}.holds", "return True or False"):
-            found = bound.holds(group)
-        if not isinstance(found, bool | np.bool_):
-            raise InputError(f"{type(bound).__name__}.holds must return True or False, found {type_in_words(found)}")
-        return bool(found)
 
-    def rule(bound: Any) -> Rule:
-        def holds(counts: Counts) -> Flags:
-            first, kind = counts.alike
-            return np.array([judged(bound, counts.as_group(g)) for g in first.tolist()], dtype=bool)[kind]
+@cache
+def definitions() -> tuple[Definition, ...]:
+    """Those of the files in this folder."""
+    files = (importlib.import_module(f"{__name__}.{file.name}") for file in pkgutil.iter_modules(__path__))
+    return tuple(file.DEFINITION for file in files)
 
-        names = tuple(bound.attributes)
-        return ValueRule(str(bound.name), names or table.sensitive, dict(bound.describe()), holds, own=names)
 
-    with own_code(f"{type(requirement).__name__}.bind", "return a tuple of requirements, such as (self,)"):
-        found = requirement.bind(given)
-    if not isinstance(found, tuple | list) or not found:
-        raise InputError(f"{type(requirement).__name__}.bind must return a tuple of requirements, such as (self,)")
-    return [rule(bound) for bound in found]
+def by_name() -> Mapping[str, Definition]:
+    """Each by the name that certificates give it."""
+    return {each.name: each for each in (*definitions(), *REGISTERED.values())}
+
+
+def definition_of(requirement: object) -> Definition | None:
+    """The definition of a requirement of this package, or of one that a user has registered; a subclass has none."""
+    known = {each.kind: each for each in definitions()}
+    return REGISTERED.get(type(requirement)) or known.get(built_in(requirement) or "")
+
+
+def term(name: str) -> str:
+    """The field's term for a requirement, such as l-diversity for l_diversity; an unknown name as it is."""
+    known = by_name().get(name)
+    return name if known is None else known.term or name
+
+
+def claimed_number(value: object) -> Fraction:
+    """A number as exact text; raises ValueError for anything else."""
+    if not isinstance(value, str) or not EXACT.fullmatch(value):
+        raise ValueError
+    return Fraction(value)
+
+
+def _count(value: object) -> int:
+    if type(value) is not int or value < 1:
+        raise ValueError
+    return value
+
+
+def _column(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError
+    return value
+
+
+def _columns(value: object) -> list[str]:
+    if not isinstance(value, list) or not value:
+        raise ValueError
+    return [_column(each) for each in value]
+
+
+READERS: Mapping[str, Callable[[object], object]] = {
+    "number": lambda value: str(claimed_number(value)),  # an exact number as its shortest text
+    "count": _count,  # an integer from 1 on
+    "column": _column,
+    "columns": _columns,  # at least one
+    "column or columns": lambda value: _columns(value) if isinstance(value, list) else _column(value),
+}

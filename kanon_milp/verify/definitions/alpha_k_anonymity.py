@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from kanon_milp.system.arrays import Flags
 from kanon_milp.verify.counts import Counts
-from kanon_milp.verify.definitions import (
-    AtLeast,
-    Definition,
-    Rule,
-    SizeRule,
-    ValueRule,
-    claimed_number,
-    column_name,
-    count,
-    meant,
-    rows_by_value,
-    shortest,
-    within,
-)
+from kanon_milp.verify.definitions import AtLeast, Definition, Rule, SizeRule, of_each, rows_by_value, within
 from kanon_milp.verify.numbers import exact, integer
 from kanon_milp.verify.tables import Original
 
 
-def _alpha_k_anonymity(requirement: Any, table: Original) -> Sequence[Rule]:
+def _rules(requirement: Any, table: Original) -> Sequence[Rule]:
     """At least k rows, and no value (of those named) has more than the share α of them (Wong et al. 2006); k units
-    beside it where the table has a unit of protection."""
+    as well where the table has a unit of protection."""
     alpha, k = exact(requirement.alpha, "alpha"), integer(requirement.k, "k")
     values = None if requirement.values is None else frozenset(requirement.values)
 
@@ -38,30 +26,27 @@ def _alpha_k_anonymity(requirement: Any, table: Original) -> Sequence[Rule]:
         return (counts.size >= k) & counts.every(~limited[counts.value] | counts.entry_shares.at_most(alpha))
 
     named = {} if values is None else {"values": len(requirement.values)}
-    return [
-        *(
-            ValueRule("alpha_k_anonymity", (name,), {"alpha": alpha, "alpha_k": k, "sensitive": name, **named}, holds)
-            for name in meant(requirement.sensitive, table)
-        ),
-        *(SizeRule(k, unit=unit) for unit in table.units),
-    ]
+    rules = of_each("alpha_k_anonymity", requirement, table, {"alpha": alpha, "alpha_k": k, **named}, holds)
+    return [*rules, *(SizeRule(k, unit=unit) for unit in table.units)]
 
 
-def _alpha(requirement: Mapping[str, Any], table: Original) -> AtLeast:
+def _least(requirement: Mapping[str, Any], table: Original) -> AtLeast:
     """Which values are meant is not written down, so only shares of all of them say something."""
-    k, counts = count(requirement["alpha_k"]), rows_by_value(requirement["sensitive"], table)
+    k, attribute = requirement["alpha_k"], requirement["sensitive"]
+    rows_by_value(attribute, table)
     if "values" in requirement:
         return AtLeast(k)
-    shares = within(dict.fromkeys(counts, claimed_number(requirement["alpha"])), requirement["sensitive"], counts)
+    alpha = Fraction(requirement["alpha"])
+    shares = within(lambda _: alpha, attribute, table)
     return AtLeast(max(k, shares.size), shares.supplies, shares.possible, shares.limits)
 
 
 DEFINITION = Definition(
     "AlphaKAnonymity",
     "alpha_k_anonymity",
-    _alpha_k_anonymity,
-    {"alpha": shortest, "alpha_k": count, "sensitive": column_name, "values": count},
-    _alpha,
-    frozenset({"values"}),
+    _rules,
+    {"alpha": "number", "alpha_k": "count", "sensitive": "column", "values": "count"},
+    _least,
+    optional=("values",),
     term="(alpha,k)-anonymity",
 )

@@ -11,25 +11,14 @@ import numpy as np
 from kanon_milp.errors import InputError
 from kanon_milp.system.arrays import Flags
 from kanon_milp.verify.counts import Counts
-from kanon_milp.verify.definitions import (
-    AtLeast,
-    Definition,
-    Rule,
-    ValueRule,
-    column_name,
-    different,
-    meant,
-    one_of,
-    rows_by_value,
-    shortest,
-)
+from kanon_milp.verify.definitions import AtLeast, Definition, Rule, different, of_each, rows_by_value
 from kanon_milp.verify.numbers import NEAR, exact, log_below
 from kanon_milp.verify.tables import Original
 
 LARGE = 10**6  # no logarithm of a ratio of numbers of rows comes near
 
 
-def _delta_disclosure(requirement: Any, table: Original) -> Sequence[Rule]:
+def _rules(requirement: Any, table: Original) -> Sequence[Rule]:
     """|log(q/p)| < δ for each value of the table (Brickell, Shmatikov 2008), or of the group (absent "ignored")."""
     delta, log, absent = exact(requirement.delta, "delta"), requirement.log, requirement.absent
     if log not in ("natural", "base2") or absent not in ("violation", "ignored"):
@@ -39,15 +28,7 @@ def _delta_disclosure(requirement: Any, table: Original) -> Sequence[Rule]:
         close = counts.every(_logs_below(counts, delta, log))
         return close if absent == "ignored" else close & (counts.distinct == len(counts.labels))
 
-    return [
-        ValueRule(
-            "delta_disclosure",
-            (name,),
-            {"delta": delta, "log": log, "absent": absent, "sensitive": name},
-            holds,
-        )
-        for name in meant(requirement.sensitive, table)
-    ]
+    return of_each("delta_disclosure", requirement, table, {"delta": delta, "log": log, "absent": absent}, holds)
 
 
 def _logs_below(counts: Counts, delta: Fraction, log: str) -> Flags:
@@ -65,7 +46,7 @@ def _logs_below(counts: Counts, delta: Fraction, log: str) -> Flags:
     return below
 
 
-def _delta(requirement: Mapping[str, Any], table: Original) -> AtLeast:
+def _least(requirement: Mapping[str, Any], table: Original) -> AtLeast:
     """Where an absent value is a violation, each must be there; the bounds on shares are not rational."""
     if requirement["absent"] != "violation":
         return AtLeast(1)
@@ -75,13 +56,8 @@ def _delta(requirement: Mapping[str, Any], table: Original) -> AtLeast:
 DEFINITION = Definition(
     "DeltaDisclosure",
     "delta_disclosure",
-    _delta_disclosure,
-    {
-        "delta": shortest,
-        "log": one_of("natural", "base2"),
-        "absent": one_of("violation", "ignored"),
-        "sensitive": column_name,
-    },
-    _delta,
+    _rules,
+    {"delta": "number", "log": ("natural", "base2"), "absent": ("violation", "ignored"), "sensitive": "column"},
+    _least,
     term="delta-disclosure privacy",
 )

@@ -6,21 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kanon_milp.errors import InputError
-from kanon_milp.verify.definitions import (
-    AtLeast,
-    Definition,
-    Rule,
-    SizeRule,
-    column_name,
-    column_names,
-    count,
-    different,
-)
+from kanon_milp.verify.definitions import AtLeast, Definition, Rule, SizeRule, different
 from kanon_milp.verify.numbers import integer
 from kanon_milp.verify.tables import Original
 
 
-def _k_anonymity(requirement: Any, table: Original) -> Sequence[Rule]:
+def _rules(requirement: Any, table: Original) -> Sequence[Rule]:
     """At least k rows (Samarati 2001), or at least k rows that are released alike in some columns; where the table has
     a unit of protection, rows of at least k different units."""
     given, (unit, *_) = requirement.quasi_identifiers, (*table.units, None)
@@ -36,15 +27,15 @@ def _k_anonymity(requirement: Any, table: Original) -> Sequence[Rule]:
     return [SizeRule(integer(requirement.k, "k"), None if everything else columns, unit)]
 
 
-def _anonymous(requirement: Mapping[str, Any], table: Original) -> AtLeast:
+def _least(requirement: Mapping[str, Any], table: Original) -> AtLeast:
     """So many rows, or units; where some of the quasi-identifiers are meant, rows of several groups can be alike in
     them."""
     if "unit" in requirement:
         if requirement["unit"] != table.unit or "quasi_identifiers" in requirement:
             raise ValueError
-        return different(count(requirement["k"]), [requirement["unit"]], table)
+        return different(requirement["k"], [requirement["unit"]], table)
     if "quasi_identifiers" not in requirement:
-        return AtLeast(count(requirement["k"]))
+        return AtLeast(requirement["k"])
     if not set(requirement["quasi_identifiers"]) <= set(table.quasi_identifiers):
         raise ValueError
     return AtLeast(1)
@@ -53,10 +44,10 @@ def _anonymous(requirement: Mapping[str, Any], table: Original) -> AtLeast:
 DEFINITION = Definition(
     "KAnonymity",
     "k_anonymity",
-    _k_anonymity,
-    {"k": count, "quasi_identifiers": column_names, "unit": column_name},
-    _anonymous,
-    frozenset({"quasi_identifiers", "unit"}),
+    _rules,
+    {"k": "count", "quasi_identifiers": "columns", "unit": "column"},
+    _least,
+    optional=("quasi_identifiers", "unit"),
     exempts=True,
     term="k-anonymity",
 )

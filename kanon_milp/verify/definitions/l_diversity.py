@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -18,25 +19,48 @@ import numpy as np
 from kanon_milp.errors import InputError, UndecidedError, kind_of
 from kanon_milp.system.arrays import Flags
 from kanon_milp.verify.counts import Counts
-from kanon_milp.verify.definitions import (
-    AtLeast,
-    Definition,
-    Rule,
-    ValueRule,
-    claimed_number,
-    different,
-    meant,
-    one_of,
-    one_or_more,
-    rows_by_value,
-    shortest,
-    within,
-)
+from kanon_milp.verify.definitions import AtLeast, Definition, Rule, ValueRule, attributes_of, different, within
 from kanon_milp.verify.numbers import exact
 from kanon_milp.verify.tables import Original
 
 Values = tuple[int, ...]
 STEPS = 50_000
+
+
+def _rules(requirement: Any, table: Original) -> Sequence[Rule]:
+    """Frequency: no value has more than 1/l of the rows. Distinct: at least l values. Blocki-Williams: see above."""
+    number, form = exact(requirement.l, "l"), requirement.form
+    names = attributes_of(requirement, table)
+
+    def rule(attributes: tuple[str, ...], sensitive: object, holds: Callable[[Counts], Flags]) -> Rule:
+        return ValueRule("l_diversity", attributes, {"l": number, "form": form, "sensitive": sensitive}, holds)
+
+    if form == "frequency":
+        return [rule((name,), name, lambda counts: counts.frequency.at_least(number)) for name in names]
+    least = math.ceil(number)
+    if form == "distinct":
+        return [rule((name,), name, lambda counts: counts.distinct >= least) for name in names]
+    if form == "blocki-williams":
+        return [rule(names, list(names), lambda counts: have_partners(counts, least))]
+    raise InputError(f"the form of l-diversity is unknown to the verifier, found {kind_of(form)}")
+
+
+def _least(requirement: Mapping[str, Any], table: Original) -> AtLeast:
+    """Frequency l-diversity is about shares of 1/l; the other forms need ⌈l⌉ different values."""
+    number, sensitive = Fraction(requirement["l"]), requirement["sensitive"]
+    if requirement["form"] != "frequency":
+        return different(math.ceil(number), [sensitive] if isinstance(sensitive, str) else sensitive, table)
+    share = 1 / number
+    return within(lambda _: share, sensitive, table)
+
+
+DEFINITION = Definition(
+    "LDiversity",
+    "l_diversity",
+    _rules,
+    {"l": "number", "form": ("frequency", "distinct", "blocki-williams"), "sensitive": "column or columns"},
+    _least,
+)
 
 
 def have_partners(counts: Counts, l: int) -> Flags:  # noqa: E741
@@ -166,45 +190,7 @@ def _matching(present: Sequence[Values]) -> list[Values]:
             before = right_of.get(left)
             left_of[end], right_of[left] = left, end
             end = before
-    return sorted(right_of.items())
-
-
-def _l_diversity(requirement: Any, table: Original) -> Sequence[Rule]:
-    """Frequency: no value has more than 1/l of the rows. Distinct: at least l values. Blocki-Williams: see pairwise."""
-    number, form = exact(requirement.l, "l"), requirement.form
-    names = meant(requirement.sensitive, table)
-
-    def rule(attributes: tuple[str, ...], sensitive: object, holds: Callable[[Counts], Flags]) -> Rule:
-        return ValueRule("l_diversity", attributes, {"l": number, "form": form, "sensitive": sensitive}, holds)
-
-    if form == "frequency":
-        return [rule((name,), name, lambda counts: counts.frequency.at_least(number)) for name in names]
-    least = -(-number.numerator // number.denominator)
-    if form == "distinct":
-        return [rule((name,), name, lambda counts: counts.distinct >= least) for name in names]
-    if form == "blocki-williams":
-        return [rule(names, list(names), lambda counts: have_partners(counts, least))]
-    raise InputError(f"the form of l-diversity is unknown to the verifier, found {kind_of(form)}")
-
-
-def _diverse(requirement: Mapping[str, Any], table: Original) -> AtLeast:
-    """Frequency l-diversity is about shares of 1/l; the other forms need ⌈l⌉ different values."""
-    number, sensitive = claimed_number(requirement["l"]), requirement["sensitive"]
-    if requirement["form"] != "frequency":
-        return different(math.ceil(number), [sensitive] if isinstance(sensitive, str) else sensitive, table)
-    counts = rows_by_value(sensitive, table)
-    return within(dict.fromkeys(counts, 1 / number), sensitive, counts)
-
-
-DEFINITION = Definition(
-    "LDiversity",
-    "l_diversity",
-    _l_diversity,
-    {
-        "l": shortest,
-        "form": one_of("frequency", "distinct", "blocki-williams"),
-        "sensitive": one_or_more,
-    },
-    _diverse,
-    term="l-diversity",
-)
+    return sorted(
+        right_of.items(),
+        term="l-diversity",
+    )

@@ -13,20 +13,16 @@ from kanon_milp.verify.definitions import (
     Rule,
     Supply,
     ValueRule,
-    claimed_number,
-    column_name,
-    first,
-    meant,
-    one_of,
+    attributes_of,
+    first_size,
     rows_by_value,
-    shortest,
 )
 from kanon_milp.verify.ground import ground
 from kanon_milp.verify.numbers import exact
 from kanon_milp.verify.tables import Original
 
 
-def _t_closeness(requirement: Any, table: Original) -> Sequence[Rule]:
+def _rules(requirement: Any, table: Original) -> Sequence[Rule]:
     """The earth mover's distance to the entire table is at most t (Li, Li, Venkatasubramanian 2007)."""
     t, distance = exact(requirement.t, "t"), ground(requirement.distance, "t-closeness: distance")
 
@@ -36,17 +32,17 @@ def _t_closeness(requirement: Any, table: Original) -> Sequence[Rule]:
         parameters = {"t": t, "distance": distance.name, "form": requirement.form, "sensitive": name}
         return ValueRule("t_closeness", (name,), parameters, lambda counts: geometry.within(counts, t), distance)
 
-    return [rule(name) for name in meant(requirement.sensitive, table)]
+    return [rule(name) for name in attributes_of(requirement, table)]
 
 
-def _close(requirement: Mapping[str, Any], table: Original) -> AtLeast:
+def _least(requirement: Mapping[str, Any], table: Original) -> AtLeast:
     """Equal distance: a group of s rows shares at least (1-t)·s with the reference, Σ min(S_σ, s·r_σ/n).
 
-    Whole numbers of rows nearest to s·r_σ/n are all ⌊s·r_σ/n⌋ and one more where the fractional part is largest; what
+    Integer numbers of rows nearest to s·r_σ/n are all ⌊s·r_σ/n⌋ and one more where the fractional part is largest; what
     they share with it is the floors and these fractional parts. Other distances are not written down.
     """
-    attribute, t = requirement["sensitive"], claimed_number(requirement["t"])
-    counts, n = rows_by_value(attribute, table), table.n
+    attribute, t, n = requirement["sensitive"], Fraction(requirement["t"]), table.n
+    counts = rows_by_value(attribute, table)
     shares = {value: Fraction(rows, n) for value, rows in counts.items()}
     if requirement["distance"] != "equal":
         return AtLeast(1)
@@ -57,8 +53,8 @@ def _close(requirement: Mapping[str, Any], table: Original) -> AtLeast:
         return bool(floors * n + sum(fractions[: s - floors]) >= (1 - t) * s * n)
 
     return AtLeast(
-        first(close, n),
-        lambda k: [Supply.of(attribute, {v: Fraction(k * rows, n) for v, rows in counts.items()}, (1 - t) * k)],
+        first_size(close, table),
+        lambda k: [Supply.of(attribute, {v: share * k for v, share in shares.items()}, (1 - t) * k)],
         limits=(Limits(attribute, {v: p + t for v, p in shares.items()}, {v: p - t for v, p in shares.items()}, 1, t),),
     )
 
@@ -66,13 +62,13 @@ def _close(requirement: Mapping[str, Any], table: Original) -> AtLeast:
 DEFINITION = Definition(
     "TCloseness",
     "t_closeness",
-    _t_closeness,
+    _rules,
     {
-        "t": shortest,
-        "distance": one_of("equal", "ordered", "numeric", "hierarchical", "matrix"),
-        "form": one_of("short", "transport"),
-        "sensitive": column_name,
+        "t": "number",
+        "distance": ("equal", "ordered", "numeric", "hierarchical", "matrix"),
+        "form": ("short", "transport"),
+        "sensitive": "column",
     },
-    _close,
+    _least,
     term="t-closeness",
 )
