@@ -207,7 +207,7 @@ class Rules:
         matching = vectors if self.allowed is None else [vector for vector in vectors if vector in self.allowed]
         return min(map(self.cost, matching or vectors), default=None), bool(matching)
 
-    def cost(self, vector: Levels) -> Fraction:
+    def cost(self, vector: Sequence[int]) -> Fraction:
         """Loss of a row at a level vector."""
         return sum((rule.costs[level] for rule, level in zip(self.columns, vector, strict=True)), Fraction(0))
 

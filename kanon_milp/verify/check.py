@@ -13,11 +13,11 @@ import polars as pl
 
 from kanon_milp.errors import InputError, UndecidedError, counted, kind_of, nearest
 from kanon_milp.system.arrays import Ints
-from kanon_milp.verify.cells import Rules, check_cells
+from kanon_milp.verify.cells import Readings, Rules, check_cells
 from kanon_milp.verify.counts import Matching, coded
 from kanon_milp.verify.definitions import Rule, SizeRule, rules_of
-from kanon_milp.verify.foreign import read_foreign, rewritten, suppressed_cells
-from kanon_milp.verify.ground import Ground, ground
+from kanon_milp.verify.foreign import ForeignTable, read_foreign, rewritten, suppressed_cells
+from kanon_milp.verify.ground import Ground, Own, ground
 from kanon_milp.verify.groups import Grouping, Sensitive
 from kanon_milp.verify.minimality import not_minimal
 from kanon_milp.verify.numbers import exact, in_words
@@ -91,11 +91,11 @@ def verify(
     if not isinstance(minimal, bool):
         raise InputError(f"minimal must be True or False, found {kind_of(minimal)}")
     alone = anonymized is None and getattr(problem.table, "is_released", False)
-    reading = Reading(cells, missing_keys, row_id, alone, minimal)
-    if reading.alone and (cells != "labels" or row_id is not None):
+    if alone and (cells != "labels" or row_id is not None):
         raise InputError("cells and row_id are about a released table and its original; name both")
-    asked = Asked.of(problem, distances or {})
-    return _examine(asked, problem.table.frame if reading.alone else anonymized, partition, reading)
+    asked = _Asked.of(problem, distances or {})
+    frame = open_released(problem.table.frame if alone else anonymized, asked.table)
+    return _Check(asked, frame, cells, missing_keys, row_id, alone).report(partition, minimal)
 
 
 def recoded(problem: ProblemData, anonymized: Any, row_id: str | None = None) -> Any:
@@ -121,7 +121,7 @@ def recoded(problem: ProblemData, anonymized: Any, row_id: str | None = None) ->
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class _Asked:
     """What a released table is checked for, read from what the user asked for, not from what was made of it."""
 
     table: Original
@@ -134,7 +134,7 @@ class Asked:
     distances: Mapping[str, Ground] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, problem: ProblemData, distances: Mapping[str, Any]) -> Asked:
+    def of(cls, problem: ProblemData, distances: Mapping[str, Any]) -> _Asked:
         """Raises InputError for parameters that make no sense for the table."""
         table = Original.of(problem.table)
         return cls(
@@ -158,161 +158,205 @@ class Asked:
             distance.over([label for (label,) in labels], f'{self.table.source}: column "{name}"')
 
     @property
+    def grounds(self) -> dict[str, list[Ground]]:
+        """Per sensitive attribute the ground distances given, and those that t-closeness is asked for in."""
+        found: dict[str, list[Ground]] = {name: [given] for name, given in self.distances.items()}
+        for rule in self.rules:
+            if not isinstance(rule, SizeRule) and rule.ground is not None:
+                for name in rule.attributes:
+                    found.setdefault(name, []).append(rule.ground)
+        return found
+
+    @property
     def own(self) -> tuple[str, ...]:
         """What is of the user's making, and judged by its own code."""
         values = [rule for rule in self.rules if not isinstance(rule, SizeRule)]
         own = [rule.text for rule in values if rule.own is not None]
         grounds = [*self.distances.values(), *(rule.ground for rule in values if rule.ground is not None)]
-        return (*own, *dict.fromkeys(f'ground distance "{each.name}"' for each in grounds if each.own))
+        return (*own, *dict.fromkeys(f'ground distance "{each.name}"' for each in grounds if isinstance(each, Own)))
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How a released table is read, and what is looked at; see `verify`. alone: without an original."""
+class _Check:
+    """A released table beside its original, and what is asked for. See `verify` for cells, missing_keys and row_id;
+    alone: there is no original.
 
-    cells: Cells
-    missing_keys: MissingKeys
-    row_id: str | None
-    alone: bool
-    minimal: bool
+    table: the rows of the original in the order of the released ones. violations, notes: what was found so far. cost,
+    readings: of cells that are labels. foreign: of those that need not be. symbols: of each cell whether it is
+    suppressed. groups: of equal released rows, or of all that match.
+    """
 
+    def __init__(
+        self,
+        asked: _Asked,
+        frame: nw.DataFrame[Any],
+        cells: Cells,
+        missing_keys: MissingKeys,
+        row_id: str | None,
+        alone: bool,
+    ) -> None:
+        self.asked, self.frame, self.cells, self.missing_keys, self.alone = asked, frame, cells, missing_keys, alone
+        self.exempt = asked.suppressed_rows == "exempt"
+        self.table = original = table = asked.table
+        if row_id is not None:
+            self.table = table = original.taken(rows_by_id(original, frame, row_id), row_id)
+        self.same_rows = len(frame) == table.n
+        written = rewritten(table, frame) if cells == "intervals" and self.same_rows else []
+        if alone:
+            self.violations = leaking(table, frame, [] if table.unit is None else [table.unit])
+        else:
+            self.violations = compare_shape(table, frame, written)
+        self.notes = self._notes(written, row_id)
+        self.released = text_columns(frame, table.quasi_identifiers)
+        self.rules = Rules.of(table, asked.recoding)
+        self.cost: Fraction | None = None
+        self.readings: Readings | None = None
+        self.foreign: ForeignTable | None = None
+        if self.same_rows and not alone:
+            self._check_cells()
+        self.legal = not self.violations and not alone
 
-def _examine(asked: Asked, anonymized: Any, partition: Sequence[int] | None, reading: Reading) -> Report:
-    """Check a released table; errors as in `verify`."""
-    original, table = asked.table, asked.table
-    exempt, cells = asked.suppressed_rows == "exempt", reading.cells
-    frame = open_released(anonymized, table)
-    if reading.row_id is not None:
-        table = original.taken(rows_by_id(original, frame, reading.row_id), reading.row_id)
-    same_rows = len(frame) == table.n
-    written = rewritten(table, frame) if cells == "intervals" and same_rows else []
-    if reading.alone:
-        violations = leaking(table, frame, [] if table.unit is None else [table.unit])
-    else:
-        violations = compare_shape(table, frame, written)
-    notes = _notes(original, table, frame, written, reading)
-    released = text_columns(frame, table.quasi_identifiers)
-    rules = Rules.of(table, asked.recoding)
-    cost, readings, foreign = None, None, None
-    if reading.alone:
-        pass
-    elif same_rows and cells == "intervals":
-        foreign = read_foreign(table, rules, released)
-        violations += foreign.violations
-        cost = None if foreign.violations else check_cells(table, rules, foreign.recoded)[0]
-    elif same_rows:
-        released = rules.unambiguous(table, released)
-        cost, illegal, readings = check_cells(table, rules, released)
-        violations += illegal
-    legal = not violations and not reading.alone
-    if cost is not None:
-        cost += (original.n - table.n) * sum((rule.costs[-1] for rule in rules.columns), Fraction(0))
+        if self.foreign is None:
+            self.symbols = suppressed_cells(self.released.clear(), self.released, table.symbol)
+        else:
+            self.symbols = self.foreign.suppressed
+        self.suppressed = self.symbols.sum_horizontal().to_numpy() == table.m
+        self.of_row, _ = classes(self.released)
+        units = original.units if self.same_rows else ()  # of other rows nobody knows whose they are
+        texts = text_columns(frame, table.sensitive)
+        known = {name: table.keys[name] for name in (*written, *units) if name in (*table.sensitive, *units)}
+        held = pl.DataFrame({**{name: texts[name] for name in texts.columns}, **known})
+        before = original.keys[[*table.sensitive, *units]]
+        sensitive = Sensitive(held, before, (len(frame), original.n), asked.grounds, table.source, units)
+        self.groups = Grouping.build(self.of_row, self.suppressed, sensitive, "groups")
+        if missing_keys == "match":
+            self.groups = self._matching()
 
-    symbols = suppressed_cells(released.clear(), released, table.symbol) if foreign is None else foreign.suppressed
-    per_row = symbols.sum_horizontal().to_numpy()
-    suppressed = per_row == table.m
-    of_row, _ = classes(released)
-    units = original.units if same_rows else ()  # of other rows nobody knows whose they are
-    texts = text_columns(frame, table.sensitive)
-    known = {name: table.keys[name] for name in (*written, *units) if name in (*table.sensitive, *units)}
-    held = pl.DataFrame({**{name: texts[name] for name in texts.columns}, **known})
-    before = original.keys[[*table.sensitive, *units]]
-    sensitive = Sensitive(held, before, (len(frame), original.n), _distances(asked), table.source, units)
-    groups = Grouping.build(of_row, suppressed, sensitive, "groups")
-    if reading.missing_keys == "match":
-        groups = Grouping.of_matching(Matching(released, symbols), suppressed, sensitive)
-    unmet = [text for rule in asked.rules for text in _check(rule, groups, released, symbols, exempt)]
-    violations += unmet
-    blocks = None
-    if partition is not None:
-        block_of_row = _blocks(partition, released.height)
-        same = np.array_equal(block_of_row, of_row) and groups.matching is None
-        blocks = groups if same else Grouping.build(block_of_row, suppressed, sensitive, "groups of the partition")
-        if not same:
-            violations += _mixed_blocks(block_of_row, of_row)
-            for rule in asked.rules:
-                if not (isinstance(rule, SizeRule) and rule.columns):
-                    violations += blocks.check(rule, exempt=exempt)
-    sides = _side_constraints(asked, cost, len(groups.size))
-    violations += sides
-    if unmet and groups.matching is None and len(groups.size) <= MOST_MATCHED:
-        matched = Grouping.of_matching(Matching(released, symbols), suppressed, sensitive)
-        others = [text for rule in asked.rules for text in _check(rule, matched, released, symbols, exempt)]
-        if len(others) < len(unmet) or matched.size.min() > groups.size.min():
-            notes.append(
+    def _check_cells(self) -> None:
+        """The cells, and what was lost in them and in rows that were dropped."""
+        table, rules = self.table, self.rules
+        if self.cells == "intervals":
+            self.foreign = read_foreign(table, rules, self.released)
+            self.violations += self.foreign.violations
+            if not self.foreign.violations:
+                self.cost = check_cells(table, rules, self.foreign.recoded)[0]
+        else:
+            self.released = rules.unambiguous(table, self.released)
+            self.cost, illegal, self.readings = check_cells(table, rules, self.released)
+            self.violations += illegal
+        if self.cost is not None:
+            self.cost += (self.asked.table.n - table.n) * rules.cost([rule.height for rule in rules.columns])
+
+    def _matching(self) -> Grouping:
+        return Grouping.of_matching(Matching(self.released, self.symbols), self.suppressed, self.groups.sensitive)
+
+    def report(self, partition: Sequence[int] | None, minimal: bool) -> Report:
+        """Check requirements, a partition and side constraints; errors as in `verify`."""
+        asked, table, groups = self.asked, self.table, self.groups
+        unmet = self._unmet(groups)
+        self.violations += unmet
+        blocks = None if partition is None else self._partition(partition)
+        sides = _side_constraints(asked, self.cost, len(groups.size))
+        self.violations += sides
+        if unmet and groups.matching is None and len(groups.size) <= MOST_MATCHED:
+            self._note_of_matching(unmet)
+        is_minimal, more_specific = None, None
+        if minimal and self.legal and asked.rules and groups.matching is None and asked.table.n == table.n:
+            is_minimal, more_specific = self._minimal(has_all=not (unmet or sides))
+        return Report(
+            violations=tuple(self.violations),
+            n=self.released.height,
+            m=table.m,
+            cost=self.cost,
+            suppressed_cells=int(self.symbols.sum_horizontal().sum()),
+            fully_suppressed_rows=int(self.suppressed.sum()),
+            suppressed_rows=asked.suppressed_rows,
+            privacy=tuple(rule.described for rule in asked.rules),
+            own=asked.own,
+            released=groups.facts,
+            partition=None if blocks is None else blocks.facts,
+            minimal=is_minimal,
+            not_minimal=more_specific,
+            groupings=(groups, blocks),
+            warnings=_repeated(table, asked.rules, groups, self.exempt) if self.same_rows else (),
+            cells=self.cells,
+            generalized_cells=None if self.foreign is None else self.foreign.generalized,
+            certainty_penalty=None if self.foreign is None else self.foreign.penalty,
+            missing_keys=self.missing_keys,
+            alone=self.alone,
+            dropped_rows=asked.table.n - table.n,
+            notes=tuple(self.notes),
+        )
+
+    def _unmet(self, groups: Grouping) -> list[str]:
+        """Rules that do not hold in these groups; k-anonymity of some columns is judged in the table of these."""
+        found = []
+        for rule in self.asked.rules:
+            judged = groups
+            if isinstance(rule, SizeRule) and rule.columns is not None:
+                columns = list(rule.columns)
+                released, symbols = self.released[columns], self.symbols[columns]
+                suppressed = symbols.select(pl.all_horizontal(pl.all())).to_series().to_numpy()
+                if groups.matching is not None:
+                    judged = Grouping.of_matching(Matching(released, symbols), suppressed, groups.sensitive)
+                else:
+                    title = f"groups of rows released alike in {', '.join(columns)}"
+                    judged = Grouping.build(classes(released)[0], suppressed, groups.sensitive, title)
+            found += judged.check(rule, exempt=self.exempt)
+        return found
+
+    def _partition(self, partition: Sequence[int]) -> Grouping:
+        """The groups of a partition, each of which must have one released row and what is required."""
+        block_of_row = _blocks(partition, self.released.height)
+        if np.array_equal(block_of_row, self.of_row) and self.groups.matching is None:
+            return self.groups
+        blocks = Grouping.build(block_of_row, self.suppressed, self.groups.sensitive, "groups of the partition")
+        released_alike = np.unique(np.column_stack([block_of_row, self.of_row]), axis=0)[:, 0]
+        if mixed := int((np.bincount(released_alike) > 1).sum()):
+            self.violations.append(f"in {counted(mixed, 'group')} of the partition the released rows differ")
+        for rule in self.asked.rules:
+            if not (isinstance(rule, SizeRule) and rule.columns):
+                self.violations += blocks.check(rule, exempt=self.exempt)
+        return blocks
+
+    def _note_of_matching(self, unmet: Sequence[str]) -> None:
+        """What would hold if a missing or suppressed cell matched any value."""
+        matched = self._matching()
+        others = self._unmet(matched)
+        if len(others) < len(unmet) or matched.size.min() > self.groups.size.min():
+            self.notes.append(
                 "a missing or suppressed cell is a value of its own here; sdcMicro counts otherwise, and lets it match "
                 f"any value: k = {matched.size.min()} then, and {'not all' if others else 'all that is asked for'} "
                 'holds (missing_keys="match", --missing-keys match)'
             )
-    minimal, not_minimal_text = None, None
-    if (
-        reading.minimal
-        and legal
-        and readings is not None
-        and asked.rules
-        and groups.matching is None
-        and original.n == table.n
-    ):
+
+    def _minimal(self, *, has_all: bool) -> tuple[bool | None, str | None]:
+        """Whether the table is a minimal generalization with what is asked for, and what speaks against that."""
+        if self.readings is None:
+            return None, None
+        if not has_all:
+            return False, "it does not have what is asked for"
+        bounds = self.asked.min_groups, self.asked.max_groups
+        entries = self.rules, self.table.keys, self.released, self.readings
         try:
-            not_minimal_text = (
-                "it does not have what is asked for"
-                if unmet or sides
-                else not_minimal(
-                    rules,
-                    table.keys,
-                    released,
-                    readings,
-                    groups,
-                    asked.rules,
-                    exempt=exempt,
-                    min_groups=asked.min_groups,
-                    max_groups=asked.max_groups,
-                )
-            )
-            minimal = not_minimal_text is None
+            text = not_minimal(*entries, self.groups, self.asked.rules, bounds, exempt=self.exempt)
         except UndecidedError:  # of a table that is less general nothing is known
-            minimal = None
-    return Report(
-        violations=tuple(violations),
-        n=released.height,
-        m=table.m,
-        cost=cost,
-        suppressed_cells=int(per_row.sum()),
-        fully_suppressed_rows=int(suppressed.sum()),
-        suppressed_rows=asked.suppressed_rows,
-        privacy=tuple(rule.described for rule in asked.rules),
-        own=asked.own,
-        released=groups.facts,
-        partition=None if blocks is None else blocks.facts,
-        minimal=minimal,
-        not_minimal=not_minimal_text,
-        groupings=(groups, blocks),
-        warnings=_repeated(table, asked.rules, groups, exempt) if same_rows else (),
-        cells=cells,
-        generalized_cells=None if foreign is None else foreign.generalized,
-        certainty_penalty=None if foreign is None else foreign.penalty,
-        missing_keys=reading.missing_keys,
-        alone=reading.alone,
-        dropped_rows=original.n - table.n,
-        notes=tuple(notes),
-    )
+            return None, None
+        return text is None, text
 
-
-def _check(rule: Rule, groups: Grouping, released: pl.DataFrame, symbols: pl.DataFrame, exempt: bool) -> list[str]:
-    """Check one rule in the groups of equal released rows; k-anonymity of some columns in the table of these.
-
-    symbols: whether each released cell is suppressed.
-    """
-    if not isinstance(rule, SizeRule) or rule.columns is None:
-        return groups.check(rule, exempt=exempt)
-    columns = list(rule.columns)
-    of_row, _ = classes(released[columns])
-    suppressed = symbols[columns].select(pl.all_horizontal(pl.all())).to_series().to_numpy()
-    if groups.matching is not None:
-        found = Matching(released[columns], symbols[columns])
-        return Grouping.of_matching(found, suppressed, groups.sensitive).check(rule, exempt=exempt)
-    title = f"groups of rows released alike in {', '.join(columns)}"
-    return Grouping.build(of_row, suppressed, groups.sensitive, title).check(rule, exempt=exempt)
+    def _notes(self, written: Sequence[str], row_id: str | None) -> list[str]:
+        """What to know of a released table that is no violation."""
+        table, frame, tells = self.table, self.frame, "tells nothing of anybody"
+        notes = [f'column "{n}" is identifying, and the same in all rows: it {tells}' for n in emptied(table, frame)]
+        notes += [f'column "{name}" counts the rows: it {tells}' for name in row_numbers(table, frame)]
+        notes += [f'column "{name}" has numbers or dates written otherwise than the original' for name in written]
+        if self.alone and table.unit is not None:
+            notes.append(f'column "{table.unit}" tells whose the rows are, and must not be in what is given away')
+        if row_id is not None:
+            notes.append(f'rows are matched by column "{row_id}", which must not be in what is given away')
+            if dropped := self.asked.table.n - table.n:
+                number = f"{counted(dropped, 'row')} of the original {'is' if dropped == 1 else 'are'} dropped"
+                notes.append(f"{number}; the loss counts each as fully suppressed")
+        return notes
 
 
 def _repeated(table: Original, rules: Sequence[Rule], groups: Grouping, exempt: bool) -> tuple[str, ...]:
@@ -342,36 +386,6 @@ def _repeated(table: Original, rules: Sequence[Rule], groups: Grouping, exempt: 
     return tuple(found)
 
 
-def _notes(
-    original: Original, table: Original, frame: nw.DataFrame[Any], written: Sequence[str], reading: Reading
-) -> list[str]:
-    """What to know of a released table that is no violation."""
-    notes = [
-        f'column "{name}" is identifying, and the same in all rows: it tells nothing of anybody'
-        for name in emptied(table, frame)
-    ]
-    notes += [f'column "{name}" counts the rows: it tells nothing of anybody' for name in row_numbers(table, frame)]
-    notes += [f'column "{name}" has numbers or dates written otherwise than the original' for name in written]
-    if reading.alone and table.unit is not None:
-        notes.append(f'column "{table.unit}" tells whose the rows are, and must not be in what is given away')
-    if reading.row_id is not None:
-        notes.append(f'rows are matched by column "{reading.row_id}", which must not be in what is given away')
-        if dropped := original.n - table.n:
-            number = f"{counted(dropped, 'row')} of the original {'is' if dropped == 1 else 'are'} dropped"
-            notes.append(f"{number}; the loss counts each as fully suppressed")
-    return notes
-
-
-def _distances(asked: Asked) -> dict[str, list[Ground]]:
-    """Per sensitive attribute the ground distances given, and those that t-closeness is asked for in."""
-    found: dict[str, list[Ground]] = {name: [given] for name, given in asked.distances.items()}
-    for rule in asked.rules:
-        if not isinstance(rule, SizeRule) and rule.ground is not None:
-            for name in rule.attributes:
-                found.setdefault(name, []).append(rule.ground)
-    return found
-
-
 def _blocks(partition: Sequence[int], rows: int) -> Ints:
     if isinstance(partition, str | bytes) or not isinstance(partition, Sequence | np.ndarray) or not np.ndim(partition):
         raise InputError(f"partition: a group for each row is expected, found {kind_of(partition)}")
@@ -384,14 +398,7 @@ def _blocks(partition: Sequence[int], rows: int) -> Ints:
     return np.array([number[each] for each in ids], dtype=np.int64)
 
 
-def _mixed_blocks(block_of_row: Ints, of_row: Ints) -> list[str]:
-    """Each group of a partition must have one released row."""
-    blocks = np.unique(np.column_stack([block_of_row, of_row]), axis=0)[:, 0]
-    mixed = int((np.bincount(blocks) > 1).sum())
-    return [f"in {counted(mixed, 'group')} of the partition the released rows differ"] if mixed else []
-
-
-def _side_constraints(asked: Asked, cost: Fraction | None, groups: int) -> list[str]:
+def _side_constraints(asked: _Asked, cost: Fraction | None, groups: int) -> list[str]:
     found = []
     if asked.cost_bound is not None and cost is not None and cost > asked.cost_bound:
         found.append(f"the loss {in_words(cost)} is larger than the cost bound {in_words(asked.cost_bound)}")

@@ -168,17 +168,15 @@ def not_minimal(
     readings: Readings,
     groups: Grouping,
     requirements: Sequence[Rule],
+    bounds: tuple[int | None, int | None],
     *,
     exempt: bool,
-    min_groups: int | None = None,
-    max_groups: int | None = None,
 ) -> str | None:
     """Say which entries of a released table could be more specific; None if it is a minimal generalization.
 
-    original, released: the quasi-identifiers as text. groups: of equal released rows. requirements, min_groups,
-    max_groups: what the table must keep, and has itself. exempt: fully suppressed rows need no k partners.
+    original, released: the quasi-identifiers as text. groups: of equal released rows. requirements, bounds (on the
+    number of groups): what the table must keep, and has itself. exempt: fully suppressed rows need no k partners.
     """
-    bounds = min_groups or 0, len(groups.of_row) if max_groups is None else max_groups
     search = _Search(rules, original, released, readings, groups, requirements, exempt, bounds)
     texts = []
     for what, of, look in (("cell", "", search.cells), ("column", " of entire groups", search.columns)):
@@ -246,11 +244,11 @@ class _Search:
         groups: Grouping,
         requirements: Sequence[Rule],
         exempt: bool,
-        bounds: tuple[int, int],
+        bounds: tuple[int | None, int | None],
     ) -> None:
-        """bounds: on the number of groups."""
         self.rules, self.readings, self.groups = rules, readings, groups
-        self.fewest, self.most = bounds
+        fewest, most = bounds
+        self.fewest, self.most = fewest or 0, len(groups.of_row) if most is None else most
         self.first = np.unique(groups.of_row, return_index=True)[1]
         names = [rule.name for rule in rules.columns]
         self.steps = [_Steps.of(rule, original[rule.name], released[rule.name]) for rule in rules.columns]

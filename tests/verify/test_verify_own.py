@@ -22,7 +22,7 @@ from kanon_milp.problem import distances
 from kanon_milp.problem.privacy import KAnonymity, Requirement, TCloseness
 from kanon_milp.problem.records import Group
 from kanon_milp.verify import verify
-from kanon_milp.verify.ground import bounds, least_work
+from kanon_milp.verify.ground import emd_bounds, emd_cost
 
 
 def hierarchy_of(paths: dict[str, tuple[str | None, ...]]) -> km.Hierarchy:
@@ -248,7 +248,7 @@ def test_a_ground_distance_of_the_users_is_taken_as_it_computes() -> None:
 
 
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=5), st.data())
-def test_least_work_agrees_with_the_judges(first: Any, data: st.DataObject) -> None:
+def test_emd_cost_agrees_with_the_judges(first: Any, data: st.DataObject) -> None:
     size = len(first)
     second = data.draw(st.lists(st.integers(0, 6), min_size=size, max_size=size))
     if not any(first) or not any(second):
@@ -257,12 +257,12 @@ def test_least_work_agrees_with_the_judges(first: Any, data: st.DataObject) -> N
     cost = data.draw(st.lists(st.lists(entry, min_size=size, max_size=size), min_size=size, max_size=size))
     a, b = sum(first), sum(second)
     exact = judges.emd(tuple(first), tuple(second), tuple(tuple(map(Fraction, row)) for row in cost))
-    assert Fraction(least_work([x * b for x in first], [y * a for y in second], cost), a * b) == exact
+    assert Fraction(emd_cost([x * b for x in first], [y * a for y in second], cost), a * b) == exact
 
 
-def test_least_work_with_numbers_beyond_64_bits() -> None:
+def test_emd_cost_with_numbers_beyond_64_bits() -> None:
     large = 10**30
-    assert least_work([large, 1], [1, large], [[3, 5], [0, 7]]) == 5 * large
+    assert emd_cost([large, 1], [1, large], [[3, 5], [0, 7]]) == 5 * large
 
 
 def test_an_infeasible_extended_model_blames_nothing_that_is_not_known() -> None:
@@ -284,7 +284,7 @@ def test_an_infeasible_extended_model_blames_nothing_that_is_not_known() -> None
 
 
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=5), st.data())
-def test_least_work_is_between_its_bounds(first: Any, data: st.DataObject) -> None:
+def test_emd_cost_is_between_its_bounds(first: Any, data: st.DataObject) -> None:
     size = len(first)
     second = data.draw(st.lists(st.integers(0, 6), min_size=size, max_size=size))
     if not any(first) or not any(second):
@@ -292,13 +292,13 @@ def test_least_work_is_between_its_bounds(first: Any, data: st.DataObject) -> No
     entry = st.integers(0, 9)
     cost = data.draw(st.lists(st.lists(entry, min_size=size, max_size=size), min_size=size, max_size=size))
     supply, demand = [x * sum(second) for x in first], [y * sum(first) for y in second]
-    low, high = bounds(supply, demand, cost)
-    assert low <= least_work(supply, demand, cost) <= high
+    low, high = emd_bounds(supply, demand, cost)
+    assert low <= emd_cost(supply, demand, cost) <= high
 
 
-def test_least_work_of_hundreds_of_values_is_quick() -> None:
+def test_emd_cost_of_hundreds_of_values_is_quick() -> None:
     draw = random.Random(1)
     cost = [[draw.randrange(5_000, 10_000) for _ in range(300)] for _ in range(300)]
     began = time.process_time()
-    least_work([1] * 300, [1] * 300, cost)
+    emd_cost([1] * 300, [1] * 300, cost)
     assert time.process_time() - began < 10  # takes about 0.2 seconds; by the method of Bellman and Ford above 20
