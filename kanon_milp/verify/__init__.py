@@ -6,16 +6,11 @@ definitions of its own, from the parameters that the user gave; of the package o
 imported. Files are read by `kanon_milp.methods.verification`, which hands over plain data.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
-
+from kanon_milp.verify.certificate import CertificateReport, check_certificate
 from kanon_milp.verify.check import verify
 from kanon_milp.verify.groups import GroupFacts, SensitiveFacts
 from kanon_milp.verify.numbers import EntropyDiversity, LogRatio
 from kanon_milp.verify.report import Report
-
-if TYPE_CHECKING:
-    from kanon_milp.verify.certificate import CertificateReport, check_certificate
 
 __all__ = [
     "CertificateReport",
@@ -27,16 +22,3 @@ __all__ = [
     "check_certificate",
     "verify",
 ]
-
-
-# what reads files, or is about certificates, is loaded when it is asked for: the verifier needs neither
-LATER = {
-    "CertificateReport": "kanon_milp.verify.certificate",
-    "check_certificate": "kanon_milp.verify.certificate",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(LATER[name]), name)

@@ -11,7 +11,7 @@ import itertools
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -51,16 +51,9 @@ class CertificateReport:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data; exact numbers as text."""
-        return {
-            "valid": self.valid,
-            "vacuous": self.vacuous,
-            "bound": str(self.bound),
-            "claimed": str(self.claimed),
-            "statement": self.statement,
-            "problems": list(self.problems),
-            "quasi_identifiers": list(self.quasi_identifiers),
-            "requirements": list(self.requirements),
-        }
+        found = {field.name: getattr(self, field.name) for field in fields(self)}
+        as_text = {name: str(value) for name, value in found.items() if isinstance(value, Fraction)}
+        return found | as_text | {name: list(found[name]) for name in ("problems", "quasi_identifiers", "requirements")}
 
     def summary(self) -> str:
         """A few lines for a person."""

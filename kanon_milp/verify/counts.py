@@ -223,12 +223,11 @@ class Counts:
         before = running[self.starts[:-1]] - count[self.starts[:-1]]
         return count, running - before[self.group]
 
-    def recursive(self, l: int, groups: Ints | None = None) -> Ratios:  # noqa: E741
-        """Per group r_1 / (r_l + ... + r_m), r_1 ≥ ... ≥ r_m being its counts; groups with at least l ≥ 2 values."""
-        chosen = np.arange(self.groups) if groups is None else groups
+    def recursive(self, l: int) -> Ratios:  # noqa: E741
+        """Per group r_1 / (r_l + ... + r_m), r_1 ≥ ... ≥ r_m being its counts; for groups of l ≥ 2 values or more."""
         count, through = self._descending
-        starts = self.starts[:-1][chosen]
-        return Ratios(count[starts], self.size[chosen] - through[starts + l - 2])
+        starts = self.starts[:-1]
+        return Ratios(count[starts], self.size - through[starts + l - 2])
 
     @cached_property
     def entropies(self) -> Floats:

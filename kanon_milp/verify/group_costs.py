@@ -181,18 +181,9 @@ def _worthwhile(asked: Mapping[str, CodedLimits], rows: Ints, reduced: Ints, gro
     value, before = {}, {}
     for name, each in asked.items():
         value[name] = each.value[inside]
-        # copies with the same value before a row
-        order = np.lexsort((np.arange(len(inside)), value[name], group))
-        copies = rows[inside][order]
-        ahead = np.cumsum(copies) - copies
-        cell = np.flatnonzero(
-            np.concatenate(
-                [np.ones(min(len(order), 1), bool), (np.diff(group[order]) != 0) | (np.diff(value[name][order]) != 0)]
-            )
-        )
-        ahead -= np.repeat(ahead[cell], np.diff(cell, append=len(order)))
+        order = np.lexsort((value[name], group))
         before[name] = np.empty(len(order), np.int64)
-        before[name][order] = ahead
+        before[name][order] = _running(rows[inside][order], (group * len(each.shares) + value[name])[order])
     return _Members(group, reduced[inside], rows[inside], np.cumsum(lengths) - lengths, lengths, value, before)
 
 
@@ -295,7 +286,7 @@ def _with_different(asked: CodedLimits, pieces: _Pieces, intervals: _Intervals) 
 
 
 def _running(amounts: Ints, interval: Ints) -> Ints:
-    """The sum of what comes before in the same interval."""
+    """The sum of what comes before in the same interval, of which the numbers come in order."""
     total = np.cumsum(amounts) - amounts
     begins = np.flatnonzero(np.diff(interval, prepend=-1))
     found: Ints = total - np.repeat(total[begins], np.diff(begins, append=len(interval)))

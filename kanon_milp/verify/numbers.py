@@ -393,12 +393,7 @@ def sign(powers: Powers, number: Fraction) -> int:
     for base, power in ((number.numerator, -1), (number.denominator, 1)):
         if base > 1:
             left[base] = left.get(base, Fraction(0)) + power
-    digits = PRECISION
-    while True:
-        low, high = bounds(left, digits)
-        if low > 0 or high < 0:
-            return 1 if low > 0 else -1
-        digits *= 2
+    return _sign(left, Fraction(0))
 
 
 def log_below(ratio: Fraction, limit: Fraction, base: str) -> bool:
@@ -406,15 +401,20 @@ def log_below(ratio: Fraction, limit: Fraction, base: str) -> bool:
     exponent = ratio.numerator.bit_length() - 1
     if ratio == 1 or (base == "base2" and ratio == 2**exponent):
         return exponent < limit
-    # the logarithm of any other rational is irrational, so enough digits decide
+    # the logarithm of any other rational is irrational
     powers, constant = dict(of_fraction(ratio)), limit
     if base == "base2":
         powers[2], constant = powers.get(2, Fraction(0)) - limit, Fraction(0)
+    return _sign(powers, constant) < 0
+
+
+def _sign(powers: Powers, constant: Fraction) -> int:
+    """-1 or 1 as Σ power · ln(base) is below or above a constant, to which it is not equal: enough digits decide."""
     digits = PRECISION
     while True:
         low, high = bounds(powers, digits)
-        if high < constant or low > constant:
-            return high < constant
+        if low > constant or high < constant:
+            return 1 if low > constant else -1
         digits *= 2
 
 

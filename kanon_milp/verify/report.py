@@ -12,10 +12,20 @@ import numpy as np
 import polars as pl
 
 from kanon_milp.errors import InputError, counted, printable
-from kanon_milp.system.arrays import Ints
+from kanon_milp.system.arrays import Flags
 from kanon_milp.verify.counts import Counts
 from kanon_milp.verify.groups import GroupFacts, Grouping, SensitiveFacts, group_diversity
 from kanon_milp.verify.numbers import LogRatio, Ratios, both, in_words
+
+MINIMAL = (
+    "yes (no single cell, and no column of an entire group, could be more specific; this says nothing about how far "
+    "the loss is from the least possible)"
+)
+MATCHING = "a missing or suppressed cell was taken to match any value, as sdcMicro counts (missing keys: match)"
+ALONE = (
+    "not judged, as that takes the original table (--original): whether the released cells are true, what was lost, "
+    "and whether less could be; t is the distance to the released table as a whole"
+)
 
 
 def group_frame(groups: Grouping) -> pl.DataFrame:
@@ -42,15 +52,12 @@ def group_frame(groups: Grouping) -> pl.DataFrame:
 
 
 def _attribute(name: str, counts: Counts, closeness: dict[str, Ratios]) -> list[pl.Series]:
-    starts = counts.starts[:-1]
-    several = np.flatnonzero(counts.distinct > 1)
+    starts, complete = counts.starts[:-1], counts.distinct == len(counts.labels)
     gains = counts.gains.largest_in(starts)
     changes = counts.changes.largest_in(starts).reduced()
+    recursive = counts.recursive(2)
     logarithm = cache(lambda above, below: LogRatio(Fraction(above, below)).natural)
-    deltas = [
-        logarithm(above, below) for above, below in zip(changes.above.tolist(), changes.below.tolist(), strict=True)
-    ]
-    complete = counts.distinct == len(counts.labels)
+    deltas = pl.Series(list(map(logarithm, changes.above.tolist(), changes.below.tolist())), dtype=pl.Float64)
     entropy = cache(lambda diversity: (diversity.value, diversity.text))
     entropies = [entropy(group_diversity(counts, g)) for g in range(counts.groups)]
     return [
@@ -58,40 +65,22 @@ def _attribute(name: str, counts: Counts, closeness: dict[str, Ratios]) -> list[
         *_both(f"{name}.l", counts.frequency),
         pl.Series(f"{name}.l_entropy", [value for value, _ in entropies]),
         pl.Series(f"{name}.l_entropy_exact", [text for _, text in entropies]),
-        *_both(f"{name}.c_2", counts.recursive(2, several), several, counts.groups),
+        *_both(f"{name}.c_2", Ratios(recursive.above, np.maximum(recursive.below, 1)), counts.distinct > 1),
         *_both(f"{name}.alpha", counts.shares),
         *(series for distance, found in closeness.items() for series in _both(f"{name}.t_{distance}", found)),
         *_both(f"{name}.beta", Ratios(gains.above - gains.below, gains.below)),
-        pl.Series(
-            f"{name}.delta", [delta if present else None for delta, present in zip(deltas, complete, strict=True)]
-        ),
-        pl.Series(f"{name}.delta_present", deltas),
+        deltas.set(pl.Series(~complete), None).alias(f"{name}.delta"),
+        deltas.alias(f"{name}.delta_present"),
         pl.Series(f"{name}.delta_present_exact", changes.texts()),
     ]
 
 
-def _both(
-    name: str, ratios: Ratios, positions: Ints | None = None, groups: int | None = None
-) -> tuple[pl.Series, pl.Series]:
-    """Ratios as floats and as exact texts; positions: the groups that they are of, where not all have one."""
-    floats, texts = pl.Series(name, ratios.floats()), pl.Series(f"{name}_exact", ratios.texts(), dtype=pl.String)
-    if positions is None or groups is None:
-        return floats, texts
-    place = np.full(groups, None, dtype=object)
-    place[positions] = np.arange(len(positions))
-    chosen = pl.Series(place.tolist(), dtype=pl.UInt32)
-    return floats.gather(chosen), texts.gather(chosen)
-
-
-MINIMAL = (
-    "yes (no single cell, and no column of an entire group, could be more specific; this says nothing about how far "
-    "the loss is from the least possible)"
-)
-MATCHING = "a missing or suppressed cell was taken to match any value, as sdcMicro counts (missing keys: match)"
-ALONE = (
-    "not judged, as that takes the original table (--original): whether the released cells are true, what was lost, "
-    "and whether less could be; t is the distance to the released table as a whole"
-)
+def _both(name: str, ratios: Ratios, known: Flags | None = None) -> list[pl.Series]:
+    """Ratios as floats and as exact texts; nothing for groups that have none."""
+    found = [pl.Series("", ratios.floats()), pl.Series("", ratios.texts(), dtype=pl.String)]
+    if known is not None:
+        found = [series.set(pl.Series(~known), None) for series in found]
+    return [series.alias(each) for series, each in zip(found, (name, f"{name}_exact"), strict=True)]
 
 
 @dataclass(frozen=True)
