@@ -60,6 +60,7 @@ DEFINITION = Definition(
     _rules,
     {"l": "number", "form": ("frequency", "distinct", "blocki-williams"), "sensitive": "column or columns"},
     _least,
+    term="l-diversity",
 )
 
 
@@ -190,7 +191,4 @@ def _matching(present: Sequence[Values]) -> list[Values]:
             before = right_of.get(left)
             left_of[end], right_of[left] = left, end
             end = before
-    return sorted(
-        right_of.items(),
-        term="l-diversity",
-    )
+    return sorted(right_of.items())
