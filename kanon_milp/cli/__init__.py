@@ -63,25 +63,20 @@ class _Tolerant(io.BufferedIOBase):
         self.fault: OSError | None = None
 
     def writable(self) -> bool:
-        """It is."""
         return True
 
     def fileno(self) -> int:
-        """The number of what is written to."""
         return self._buffer.fileno()
 
     def isatty(self) -> bool:
-        """Whether a person reads."""
         return self._buffer.isatty()
 
     def write(self, data: ReadableBuffer) -> int:
-        """Write as long as it goes."""
         if self.fault is None:
             self._try(lambda: self._buffer.write(data))
         return memoryview(data).nbytes
 
     def flush(self) -> None:
-        """Flush as long as it goes."""
         if self.fault is None:
             self._try(self._buffer.flush)
 

@@ -14,8 +14,8 @@ from kanon_milp.cli.exit_codes import Interrupted, signals
 from kanon_milp.cli.help import HELP, NAMES_THE_NEAREST, Command, UsageError, examples, option_of_the_command
 from kanon_milp.cli.hierarchy import hierarchy
 from kanon_milp.cli.instances import generate, library, models
-from kanon_milp.cli.solve import report, solve
-from kanon_milp.cli.solvers import doctor, export, import_solution
+from kanon_milp.cli.solve import import_solution, report, solve
+from kanon_milp.cli.solvers import doctor, export
 from kanon_milp.cli.studies import bench, compare, sweep
 from kanon_milp.cli.tables import compress, inspect, qid
 from kanon_milp.cli.verify import verify
@@ -58,7 +58,6 @@ class _Commands(typer.core.TyperGroup):
     """From here on a signal is an exception, and this is no exit code of typer's own."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command that was named."""
         signals.answer = "raise"
         try:
             return super().invoke(ctx)

@@ -1,4 +1,4 @@
-"""`kanon-milp solve` and `report`: a released table, and the page about it."""
+"""`kanon-milp solve`, `import` and `report`: a released table, by a solver or a solution file, and a page about it."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from kanon_milp import solvers
 from kanon_milp.cli import options
 from kanon_milp.cli.exit_codes import OPTIMAL, UNVERIFIED, exit_code, signals
-from kanon_milp.cli.help import output_option, solving_option
+from kanon_milp.cli.help import output_option, solving_option, table_option
 from kanon_milp.errors import InputError, NotProvenError
-from kanon_milp.methods import registry
+from kanon_milp.methods import exchange, registry
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.solve import solve as solve_problem
 from kanon_milp.problem.database_tables import check_new_table, expect_database, new_table
@@ -39,6 +39,10 @@ if TYPE_CHECKING:
     from kanon_milp.bounds import Certificate
 
 SOLVERS = ", ".join((f"{solvers.DEFAULT} (default)", *solvers.BUILT_IN[1:]))
+ReleasedFolder = Annotated[
+    Path | None,
+    output_option("--out", metavar="DIR", help="Folder for the released table, groups.csv, result.json."),
+]
 CERTIFICATE_SHARE = 0.3  # of a time limit, for a certificate
 MEASURES_SECONDS = 1.5  # at least, for what a release costs and protects, column by column
 
@@ -47,10 +51,7 @@ MEASURES_SECONDS = 1.5  # at least, for what a release costs and protects, colum
 def solve(
     stated: options.ProblemOptions,
     model: options.ModelPath = None,
-    out: Annotated[
-        Path | None,
-        output_option("--out", metavar="DIR", help="Folder for the released table, groups.csv, result.json."),
-    ] = None,
+    out: ReleasedFolder = None,
     to_table: Annotated[
         str | None, output_option("--to-table", metavar="NAME", help="Write the released table into the database, too.")
     ] = None,
@@ -131,12 +132,7 @@ def solve(
             check_target(path)
     if database is not None and to_table is not None:
         check_new_table(database, to_table, problem.table.released_columns)
-    word = "" if out is None else output.check_output(problem, out)
-    if word and not quiet:
-        display.say(f"note: {word}", err=True)
-    earlier = [] if out is None else output.earlier_files(out)
-    if out is not None and not quiet:
-        display.tell_earlier(out, earlier, [] if report is None else [report])
+    earlier = _earlier(asked, out, *([] if report is None else [report]), quiet=quiet)
     given = {
         "name": solver,
         "method": method,
@@ -204,13 +200,77 @@ def solve(
             display.say(f'written to table "{to_table}" of {database}')
         if show and result.table is not None:
             display.show_groups(result)
-    if out is not None and not quiet:
-        display.tell_removed(out, earlier)
     if not quiet:
         display.tell_compiled(result.seconds.get(COMPILE, 0.0), result.solver.options.time_limit)
     if stop.is_set():
         display.say(f"interrupted: {_what_is_left(result)}", err=True)
-    wrong = "" if read is None else read.contradiction(result)
+    _end(asked, result, out, earlier, quiet=quiet)
+
+
+@options.grouped
+def import_solution(
+    stated: options.ProblemOptions,
+    solution: Annotated[Path, typer.Argument(metavar="SOLUTION", help="Of an exported model, by any solver.")],
+    model: Annotated[
+        Path | None, table_option("--model", metavar="MODEL.toml", help="Model file; or name a table with --data.")
+    ] = None,
+    out: ReleasedFolder = None,
+    names: Annotated[
+        Path | None,
+        table_option(
+            "--names", metavar="FILE", help="The export's map of names; default: the one beside the solution."
+        ),
+    ] = None,
+    formulation: options.FormulationName = None,
+    reduced: Annotated[
+        bool, solving_option("--reduced", help="The model was exported with --reduced (the map of names says so too).")
+    ] = False,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Make the released table of a solver's solution.
+
+    The solution is one of an exported model; the table is verified.
+
+    Solution files of HiGHS, CBC, SCIP, Gurobi, CPLEX (XML) and MIPLIB, also compressed by gzip. Exit codes: 0 verified,
+    and a bound of our own proves it optimal; 2 bad usage or input; 4 a verified table without proof of optimality;
+    6 verification failed.
+    """
+    asked = stated.read(model)
+    if out is not None:
+        targets = [("--out", out / name) for name in output.FILES]
+        refuse_overwriting(targets, [*asked.sources, solution, *([] if names is None else [names])])
+    earlier = _earlier(asked, out, quiet=quiet)
+    result = exchange.import_solution(
+        asked.problem, solution, names=names, formulation=formulation, reduced=reduced or None
+    )
+    described = output.described(result, None if asked.file is None else asked.file.path)
+    if out is not None:
+        described = output.write_result(result, out, described)
+    if json:
+        display.print_json(described)
+    elif not quiet:
+        display.show_result(result, asked.title, out, replaced=bool(earlier))
+    _end(asked, result, out, earlier, quiet=quiet)
+
+
+def _earlier(asked: options.Asked, out: Path | None, *written: Path, quiet: bool) -> list[str]:
+    """Files of an earlier result in the folder; what there is to say of it is said before anything runs."""
+    if out is None:
+        return []
+    word, found = output.check_output(asked.problem, out), output.earlier_files(out)
+    if word and not quiet:
+        display.say(f"note: {word}", err=True)
+    if not quiet:
+        display.tell_earlier(out, found, written)
+    return found
+
+
+def _end(asked: options.Asked, result: Result, out: Path | None, earlier: list[str], *, quiet: bool) -> NoReturn:
+    """What became of the earlier result, whether the model file says something else, and the exit code."""
+    if out is not None and not quiet:
+        display.tell_removed(out, earlier)
+    wrong = "" if asked.file is None else asked.file.contradiction(result)
     if wrong:
         display.say(f"error: {wrong}", err=True)
     refuted = wrong and (result.is_optimal or result.proof == "infeasible")

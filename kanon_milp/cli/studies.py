@@ -366,12 +366,10 @@ class _Bar:
         self._bar.__exit__(*ended)
 
     def start(self, progress: Any) -> None:
-        """The study begins, or goes on."""
         self.said = f"{progress.done} of {progress.total} runs are done"
         self._task = self._bar.add_task("runs", total=progress.total, completed=progress.before, red="")
 
     def row(self, row: Mapping[str, Any], progress: Any) -> None:
-        """A run has ended."""
         self._red += bool(row["defects"])
         self.said = f"{progress.done} of {progress.total} runs are done"
         said = f"{self._red} red" if self._red else ""

@@ -157,6 +157,10 @@ class SolverAdapter:
         own = {name: value for each in known for name, value in self.settings.get(each, NOTHING).items()}
         return replace(options, extra={**own, **options.extra})
 
+    def takes(self, model: LinearModel) -> bool:
+        """Whether it is made for such models: some solvers are for integer programs only."""
+        return Capability.CONTINUOUS in self.capabilities or bool(model.integer.all()) or model.integral
+
     def restated(self, model: LinearModel) -> LinearModel:
         """The model as this solver has to get it, so that its claims can be believed."""
         return model

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from kanon_milp.errors import KanonError, one_line
-from kanon_milp.solvers.adapter import Availability, Capability, SolverAdapter
+from kanon_milp.solvers.adapter import Availability, SolverAdapter
 from kanon_milp.solvers.call import SolverOptions, StopReason
 from kanon_milp.solvers.model import LinearModel
 from kanon_milp.solvers.pulp_any import PULP, solver_names
@@ -166,17 +166,12 @@ CANARIES: tuple[Callable[[], Canary], ...] = (
 )
 
 
-def takes(adapter: SolverAdapter, model: LinearModel) -> bool:
-    """Whether a solver is made for such models: some solve integer programs only."""
-    return Capability.CONTINUOUS in adapter.capabilities or bool(model.integer.all()) or model.integral
-
-
 def check(adapter: SolverAdapter) -> list[str]:
     """Solve all canaries that the solver takes; one sentence for each wrong answer."""
     problems = []
     for make in CANARIES:
         canary = make()
-        if not takes(adapter, canary.model):
+        if not adapter.takes(canary.model):
             continue
         try:
             result = adapter.solve(canary.model, SolverOptions(time_limit=_SECONDS))

@@ -19,7 +19,6 @@ import numpy as np
 from kanon_milp.errors import KanonError, SolverError
 from kanon_milp.solvers.adapter import Capability, SolverAdapter
 from kanon_milp.solvers.call import OnProgress, SolverOptions, SolverResult, StopReason
-from kanon_milp.solvers.canaries import takes
 from kanon_milp.solvers.model import LinearModel, complaint
 from kanon_milp.solvers.proof import Grid, slack
 from kanon_milp.solvers.registry import confirming, get, own_names
@@ -110,12 +109,11 @@ def _others(
             yield same, dict(extra)
             break
     for other in confirming():
-        if other.engine != (adapter.engine or adapter.name) and other.availability() and takes(other, model):
+        if other.engine != (adapter.engine or adapter.name) and other.availability() and other.takes(model):
             yield other, {}
 
 
 def _best(looks: Sequence[Look]) -> SolverResult | None:
-    """The answer with the best point."""
     return min((look for look, _ in looks if look.x is not None), key=lambda look: look.objective or 0.0, default=None)
 
 

@@ -94,7 +94,6 @@ def _run(integers: IntegerModel, call: SolverCall) -> RawResult:
 
 
 def _task(integers: IntegerModel, call: SolverCall) -> dict[str, object]:
-    """What the process is told."""
     options, left = call.options, call.seconds_left
     own = {"interleave_search": options.threads > 1, "log_search_progress": options.log_file is not None}
     return {

@@ -202,7 +202,6 @@ def _part(thread: threading.Thread, silence: Callable[[], object]) -> None:
 
 
 def _read(highs: Any, highspy: Any, model: LinearModel, options: SolverOptions) -> RawResult:
-    """What HiGHS says after a run."""
     status, kinds = highs.getModelStatus(), highspy.HighsModelStatus
     reasons = {
         kinds.kOptimal: StopReason.OPTIMAL,

@@ -325,7 +325,6 @@ def _title(name: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """One line of ASCII."""
     return " ".join(text.encode("ascii", errors="backslashreplace").decode().split())
 
 

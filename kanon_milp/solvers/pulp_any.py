@@ -186,7 +186,6 @@ class PulpAdapter(SolverAdapter):
         return all_integer(model) if self.engine == HighsAdapter.name else model
 
     def _parameters(self) -> Mapping[str, inspect.Parameter]:
-        """Named parameters of the solver's class."""
         solver_class = getattr(importlib.import_module("pulp.apis"), self.solver, None)
         if solver_class is None:
             return {}

@@ -195,7 +195,6 @@ def _set_options(scip: Any, options: SolverOptions) -> None:
 
 
 def _read(scip: Any, columns: list[Any]) -> RawResult:
-    """What SCIP says after a run."""
     status = scip.getStatus()
     if status not in _REASONS:
         raise SolverError(f"SCIP ended with {status!r}, a status that proves nothing")

@@ -82,11 +82,9 @@ class _Point:
         self.objective: float | None = None
 
     def error(self, problem: str) -> InputError:
-        """What is wrong at this line."""
         return InputError(f"{self._path}: line {self.line}: {problem}")
 
     def number(self, text: str) -> float:
-        """A finite number."""
         try:
             value = float(text)
         except ValueError:

@@ -28,7 +28,7 @@ from kanon_milp.solvers.canaries import small_model
 @pytest.mark.parametrize("make", birds.CANARIES, ids=lambda make: make.__name__)
 def test_canaries_get_their_known_answers(adapter: Any, make: Any) -> None:
     canary = make()
-    if not birds.takes(adapter, canary.model):
+    if not adapter.takes(canary.model):
         needs(adapter, Capability.CONTINUOUS)
     result = adapter.solve(canary.model, SolverOptions(time_limit=20))
     assert result.stop_reason is canary.stop_reason
