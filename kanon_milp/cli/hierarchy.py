@@ -27,32 +27,28 @@ from kanon_milp.system.files import check_folder, refuse_overwriting
 def hierarchy(
     table: options.TableFile,
     file: options.FileOptions,
-    column: Annotated[str, table_option("--column", metavar="NAME", help="The column that it is for.")],
+    column: Annotated[str, table_option(metavar="NAME", help="The column that it is for.")],
     widths: Annotated[
-        str | None,
-        recoding_option("--widths", metavar="5,10,20", help="Numbers: intervals of these widths."),
+        str | None, recoding_option(metavar="5,10,20", help="Numbers: intervals of these widths.")
     ] = None,
-    origin: Annotated[
-        str, recoding_option("--origin", metavar="X", help="Where an interval of --widths begins.")
-    ] = "0",
+    origin: Annotated[str, recoding_option(metavar="X", help="Where an interval of --widths begins.")] = "0",
     quantiles: Annotated[
-        str | None, recoding_option("--quantiles", metavar="16,4", help="Numbers: so many classes of about equal rows.")
+        str | None, recoding_option(metavar="16,4", help="Numbers: so many classes of about equal rows.")
     ] = None,
     dates: Annotated[
-        str | None,
-        recoding_option("--dates", metavar="LEVELS", help="Dates: of hour,day,month,quarter,year,decade."),
+        str | None, recoding_option(metavar="LEVELS", help="Dates: of hour,day,month,quarter,year,decade.")
     ] = None,
     date_format: Annotated[
         str | None, recoding_option("--format", metavar="%d.%m.%Y", help="How --dates are written; default ISO 8601.")
     ] = None,
     prefix: Annotated[
-        str | None, recoding_option("--prefix", metavar="4,2", help="Codes: so many of their first characters.")
+        str | None, recoding_option(metavar="4,2", help="Codes: so many of their first characters.")
     ] = None,
     order: Annotated[
-        str | None, recoding_option("--order", metavar="A,B,C", help="All values, from the lowest to the highest.")
+        str | None, recoding_option(metavar="A,B,C", help="All values, from the lowest to the highest.")
     ] = None,
     sizes: Annotated[
-        str | None, recoding_option("--sizes", metavar="2,6", help="Neighbours in --order that a label holds.")
+        str | None, recoding_option(metavar="2,6", help="Neighbours in --order that a label holds.")
     ] = None,
     grouped: Annotated[
         Path | None,
@@ -63,8 +59,7 @@ def hierarchy(
         str | None, recoding_option("--other-label", help="Label of values that are no number, no date, in no group.")
     ] = None,
     out: Annotated[
-        Path,
-        output_option("--out", metavar="DIR", help="Folder of the file COLUMN.csv, for `solve --hierarchies DIR`."),
+        Path, output_option(metavar="DIR", help="Folder of the file COLUMN.csv, for `solve --hierarchies DIR`.")
     ] = Path("hierarchies"),
     force: Annotated[bool, output_option("--force", help="Replace the file if it is there.")] = False,
     json: options.Json = False,

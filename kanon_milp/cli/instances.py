@@ -29,7 +29,7 @@ Listed = Annotated[
 def models(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="Print this model file.")] = None,
     copy: Annotated[
-        Path | None, typer.Option("--copy", metavar="DIR", help="Write the model and what it reads to a folder.")
+        Path | None, typer.Option(metavar="DIR", help="Write the model and what it reads to a folder.")
     ] = None,
     json: options.Json = False,
 ) -> None:
@@ -63,21 +63,19 @@ def models(
 
 def generate(
     family: Annotated[str | None, typer.Argument(metavar="[FAMILY]", help="Which family; see --list.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for the files.")] = None,
-    size: Annotated[int | None, typer.Option("--size", metavar="N", help="What it counts says --list.")] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Another instance of the same size.")] = 0,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for the files.")] = None,
+    size: Annotated[int | None, typer.Option(metavar="N", help="What it counts says --list.")] = None,
+    seed: Annotated[int, typer.Option(help="Another instance of the same size.")] = 0,
     answer: Annotated[
         str | None,
         typer.Option(
-            "--answer",
             metavar="ANSWER",
             help="yes, or no: a decision instance that is infeasible; imperfect: the best of imperfect solutions. "
             "Default yes, and what it is with --source.",
         ),
     ] = None,
     source: Annotated[
-        str | None,
-        typer.Option("--source", metavar="FILE", help="JSON file with a source problem of your own; see the docs."),
+        str | None, typer.Option(metavar="FILE", help="JSON file with a source problem of your own; see the docs.")
     ] = None,
     given: Annotated[
         list[str] | None,
@@ -117,9 +115,7 @@ def generate(
 @library.command(cls=Command, epilog=examples("library build instances --only 'adult*'"))
 def build(
     folder: Annotated[Path, typer.Argument(metavar="DIR")],
-    only: Annotated[
-        list[str] | None, typer.Option("--only", metavar="NAME", help="Only these; names may have * and ?.")
-    ] = None,
+    only: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only these; names may have * and ?.")] = None,
     listed: Listed = None,
     quiet: options.Quiet = False,
     json: options.Json = False,

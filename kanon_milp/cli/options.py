@@ -129,32 +129,26 @@ def named(group: Any) -> Iterator[str]:
 class FileOptions:
     """How the table of a file or a database is read."""
 
-    query: Annotated[
-        str | None, table_option("--query", metavar="SQL", help="What to read of a database, in order.")
-    ] = None
+    query: Annotated[str | None, table_option(metavar="SQL", help="What to read of a database, in order.")] = None
     delimiter: Annotated[
         str | None,
         table_option(
-            "--delimiter",
             help="Of the table (hierarchies and masks have their own), such as ; or tab; default , or what divides it "
             "beyond doubt.",
         ),
     ] = None
     encoding: Annotated[
-        str | None, table_option("--encoding", help="Of CSV files; default utf-8, or what a file is beyond doubt.")
+        str | None, table_option(help="Of CSV files; default utf-8, or what a file is beyond doubt.")
     ] = None
     missing_values: Annotated[
-        list[str] | None,
-        table_option("--missing-values", metavar="NA,?", help="Texts in the table that stand for a missing value."),
+        list[str] | None, table_option(metavar="NA,?", help="Texts in the table that stand for a missing value.")
     ] = None
     no_header: Annotated[
         bool, table_option("--no-header", help="No row names the columns: they are called column_1, column_2, ...")
     ] = False
     header: Annotated[
         list[str] | None,
-        table_option(
-            "--header", metavar="A,B,C", help="The names of the columns, where no row of the table names them."
-        ),
+        table_option(metavar="A,B,C", help="The names of the columns, where no row of the table names them."),
     ] = None
 
     def arguments(self) -> dict[str, Any]:
@@ -177,18 +171,14 @@ class RoleOptions:
     qi: Qi = None
     sensitive: Sensitive = None
     identifying: Annotated[
-        list[str] | None,
-        table_option("--identifying", metavar="E,F", help="Columns that must not be released: dropped."),
+        list[str] | None, table_option(metavar="E,F", help="Columns that must not be released: dropped.")
     ] = None
     keep: Annotated[
-        list[str] | None,
-        table_option("--keep", metavar="G,H", help="Insensitive columns: kept as they are, without a warning."),
+        list[str] | None, table_option(metavar="G,H", help="Insensitive columns: kept as they are, without a warning.")
     ] = None
     unit: Annotated[
         str | None,
-        table_option(
-            "--unit", metavar="U", help="The column of who is protected, such as patient: k counts its values."
-        ),
+        table_option(metavar="U", help="The column of who is protected, such as patient: k counts its values."),
     ] = None
 
     def arguments(self, *, required: bool = True) -> dict[str, Any]:
@@ -296,41 +286,35 @@ class RecodingOptions:
     """What quasi-identifiers may become, and at which cost."""
 
     mask: Annotated[
-        Path | None,
-        recoding_option("--mask", metavar="FILE", help="Pattern mask: CSV with keep, * or a level in the cells."),
+        Path | None, recoding_option(metavar="FILE", help="Pattern mask: CSV with keep, * or a level in the cells.")
     ] = None
-    hierarchies: Annotated[
-        Path | None, recoding_option("--hierarchies", metavar="DIR", help="Folder with a hierarchy COLUMN.csv.")
-    ] = None
+    hierarchies: Annotated[Path | None, recoding_option(metavar="DIR", help="Folder with a hierarchy COLUMN.csv.")] = (
+        None
+    )
     numeric: Annotated[
         list[str] | None,
         recoding_option(
-            "--numeric",
             metavar="AGE=5,10,20",
             help="Numbers as intervals of these widths, a level each; PAY=100,comma says that decimals have a comma.",
         ),
     ] = None
     quantiles: Annotated[
         list[str] | None,
-        recoding_option(
-            "--quantiles", metavar="PAY=16,4", help="Numbers in so many classes of about equally many rows."
-        ),
+        recoding_option(metavar="PAY=16,4", help="Numbers in so many classes of about equally many rows."),
     ] = None
     dates: Annotated[
         list[str] | None,
         recoding_option(
-            "--dates",
             metavar="BORN",
             help="Dates as month, quarter, year; or as named: BORN=month,decade, and how they are written: "
             "BORN=%d.%m.%Y.",
         ),
     ] = None
     prefix: Annotated[
-        list[str] | None,
-        recoding_option("--prefix", metavar="ZIP=4,2", help="Codes by so many of their first characters."),
+        list[str] | None, recoding_option(metavar="ZIP=4,2", help="Codes by so many of their first characters.")
     ] = None
     weight: Annotated[
-        list[str] | None, recoding_option("--weight", metavar="A=2", help="Cost of suppressing a cell of a column.")
+        list[str] | None, recoding_option(metavar="A=2", help="Cost of suppressing a cell of a column.")
     ] = None
 
     def arguments(self) -> dict[str, Any]:
@@ -384,7 +368,6 @@ class ProblemOptions:
     data: Annotated[
         Any,
         table_option(
-            "--data",
             metavar="FILE",
             parser=location,
             help="Table: CSV (also .gz), Excel, Parquet or Arrow; SQLite or DuckDB, or postgresql://..., with --query.",
@@ -394,12 +377,10 @@ class ProblemOptions:
     privacy: PrivacyOptions = PrivacyOptions()
     recoding: RecodingOptions = RecodingOptions()
     suppressed_rows: Reading = None
-    cost_bound: Annotated[str | None, objective_option("--cost-bound", metavar="S", help="Largest allowed loss.")] = (
-        None
-    )
-    min_groups: Annotated[int | None, objective_option("--min-groups", help="Fewest released row types.")] = None
-    max_groups: Annotated[int | None, objective_option("--max-groups", help="Most released row types.")] = None
-    objective: Annotated[Objective, objective_option("--objective", help="loss, min_groups or max_groups.")] = "loss"
+    cost_bound: Annotated[str | None, objective_option(metavar="S", help="Largest allowed loss.")] = None
+    min_groups: Annotated[int | None, objective_option(help="Fewest released row types.")] = None
+    max_groups: Annotated[int | None, objective_option(help="Most released row types.")] = None
+    objective: Annotated[Objective, objective_option(help="loss, min_groups or max_groups.")] = "loss"
     symbol: Symbol = "*"
     missing: MissingValues = "value"
     file: FileOptions = FileOptions()

@@ -53,55 +53,50 @@ def solve(
     model: options.ModelPath = None,
     out: ReleasedFolder = None,
     to_table: Annotated[
-        str | None, output_option("--to-table", metavar="NAME", help="Write the released table into the database, too.")
+        str | None, output_option(metavar="NAME", help="Write the released table into the database, too.")
     ] = None,
     to_database: Annotated[
         Any,
         output_option(
-            "--to-database",
-            metavar="FILE",
-            parser=location,
-            help="The database for --to-table; default: the one that was read.",
+            metavar="FILE", parser=location, help="The database for --to-table; default: the one that was read."
         ),
     ] = None,
-    solver: Annotated[str | None, solving_option("--solver", help=f"{SOLVERS} or pulp:NAME.")] = None,
-    cbc: Annotated[str | None, solving_option("--cbc", metavar="PATH", help="The CBC executable to use.")] = None,
+    solver: Annotated[str | None, solving_option(help=f"{SOLVERS} or pulp:NAME.")] = None,
+    cbc: Annotated[str | None, solving_option(metavar="PATH", help="The CBC executable to use.")] = None,
     method: Annotated[
         str | None,
-        solving_option("--method", metavar="NAME", help=f"{registry.about()}."),
+        solving_option(metavar="NAME", help=f"{registry.about()}."),
     ] = None,
     formulation: options.FormulationName = None,
     time_limit: Annotated[
-        float | None, solving_option("--time-limit", metavar="S", help="Seconds; a search without a limit takes 600.")
+        float | None, solving_option(metavar="S", help="Seconds; a search without a limit takes 600.")
     ] = None,
     threads: Annotated[
-        int | None, solving_option("--threads", help="Threads of the solver, processes of the search; default 1.")
+        int | None, solving_option(help="Threads of the solver, processes of the search; default 1.")
     ] = None,
-    seed: Annotated[int | None, solving_option("--seed", help="Random seed; default 0.")] = None,
+    seed: Annotated[int | None, solving_option(help="Random seed; default 0.")] = None,
     gap: Annotated[
-        float | None,
-        solving_option("--gap", metavar="REL", help="Relative gap at which to stop; default 0, a proof."),
+        float | None, solving_option(metavar="REL", help="Relative gap at which to stop; default 0, a proof.")
     ] = None,
     node_limit: Annotated[
-        int | None, solving_option("--node-limit", metavar="N", help="Nodes of the solver; the same on every machine.")
+        int | None, solving_option(metavar="N", help="Nodes of the solver; the same on every machine.")
     ] = None,
     iteration_limit: Annotated[
-        int | None,
-        solving_option("--iteration-limit", metavar="N", help="Neighbourhoods of the search, instead of a time limit."),
+        int | None, solving_option(metavar="N", help="Neighbourhoods of the search, instead of a time limit.")
     ] = None,
     dask: Annotated[
-        str | None, solving_option("--dask", metavar="ADDRESS", help="Search on the workers of this Dask scheduler.")
+        str | None, solving_option(metavar="ADDRESS", help="Search on the workers of this Dask scheduler.")
     ] = None,
     certificate: Annotated[
-        Path | None, output_option("--certificate", metavar="FILE", help="Write a proof of a lower bound on the loss.")
+        Path | None, output_option(metavar="FILE", help="Write a proof of a lower bound on the loss.")
     ] = None,
     report: Annotated[
-        Path | None, output_option("--report", metavar="FILE", help="Write the result as one HTML page, without cells.")
+        Path | None, output_option(metavar="FILE", help="Write the result as one HTML page, without cells.")
     ] = None,
     report_sample: Annotated[
-        int, output_option("--report-sample", metavar="N", min=0, help="Show the first N released rows on that page.")
+        int, output_option(metavar="N", min=0, help="Show the first N released rows on that page.")
     ] = 0,
-    log_file: Annotated[Path | None, output_option("--log-file", help="Write the solver's log there.")] = None,
+    log_file: Annotated[Path | None, output_option(help="Write the solver's log there.")] = None,
     show: Annotated[bool, output_option("--show", help="Show the released table, one line a group.")] = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -212,14 +207,12 @@ def import_solution(
     stated: options.ProblemOptions,
     solution: Annotated[Path, typer.Argument(metavar="SOLUTION", help="Of an exported model, by any solver.")],
     model: Annotated[
-        Path | None, table_option("--model", metavar="MODEL.toml", help="Model file; or name a table with --data.")
+        Path | None, table_option(metavar="MODEL.toml", help="Model file; or name a table with --data.")
     ] = None,
     out: ReleasedFolder = None,
     names: Annotated[
         Path | None,
-        table_option(
-            "--names", metavar="FILE", help="The export's map of names; default: the one beside the solution."
-        ),
+        table_option(metavar="FILE", help="The export's map of names; default: the one beside the solution."),
     ] = None,
     formulation: options.FormulationName = None,
     reduced: Annotated[
@@ -342,11 +335,9 @@ def _what_is_left(result: Result) -> str:
 def report(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="What solve --out has written.")],
     to: Annotated[
-        Path | None, typer.Option("--to", metavar="FILE", help=f"Where to write the page; default DIR/{PAGE}.")
+        Path | None, typer.Option(metavar="FILE", help=f"Where to write the page; default DIR/{PAGE}.")
     ] = None,
-    sample: Annotated[
-        int, typer.Option("--sample", metavar="N", min=0, help="Show the first N released rows; default none.")
-    ] = 0,
+    sample: Annotated[int, typer.Option(metavar="N", min=0, help="Show the first N released rows; default none.")] = 0,
     quiet: options.Quiet = False,
 ) -> None:
     """Write the report of a result as one HTML page.

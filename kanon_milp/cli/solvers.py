@@ -28,9 +28,7 @@ Reduced = Annotated[
 def export(
     stated: options.ProblemOptions,
     model: options.ModelPath = None,
-    to: Annotated[
-        Path | None, output_option("--to", metavar="FILE", help="model.mps, model.mps.gz or model.lp.")
-    ] = None,
+    to: Annotated[Path | None, output_option(metavar="FILE", help="model.mps, model.mps.gz or model.lp.")] = None,
     formulation: options.FormulationName = None,
     reduced: Reduced = False,
     quiet: options.Quiet = False,

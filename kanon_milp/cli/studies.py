@@ -50,29 +50,24 @@ def compare(
     methods: Annotated[
         list[str] | None,
         solving_option(
-            "--methods",
             metavar="A,B",
             help=f"As for solve --method; default: those of {','.join(comparison.METHODS)} that are for the problem.",
         ),
     ] = None,
     released: Annotated[
-        list[Path] | None,
-        table_option("--released", metavar="FILE", help="A table that another tool has released; may be repeated."),
+        list[Path] | None, table_option(metavar="FILE", help="A table that another tool has released; may be repeated.")
     ] = None,
     row_id: options.RowId = None,
     missing_keys: options.MissingAsKeys = "own",
     boxes: Annotated[
-        bool,
-        recoding_option("--boxes", help="Measure each method's groups as intervals and sets, too."),
+        bool, recoding_option("--boxes", help="Measure each method's groups as intervals and sets, too.")
     ] = False,
     to: Annotated[
         list[Path] | None,
-        output_option("--to", metavar="FILE", help="Write the comparison as .csv, .md, .tex or .svg; may be repeated."),
+        output_option(metavar="FILE", help="Write the comparison as .csv, .md, .tex or .svg; may be repeated."),
     ] = None,
-    time_limit: Annotated[
-        float | None, solving_option("--time-limit", metavar="S", help="Seconds, of each method.")
-    ] = None,
-    threads: Annotated[int, solving_option("--threads", help="Of each method.")] = 1,
+    time_limit: Annotated[float | None, solving_option(metavar="S", help="Seconds, of each method.")] = None,
+    threads: Annotated[int, solving_option(help="Of each method.")] = 1,
     seed: options.Seed = 0,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -139,25 +134,20 @@ def sweep(
     stated: options.SweptProblemOptions,
     model: options.ModelPath = None,
     out: Annotated[
-        Path | None,
-        output_option("--out", metavar="DIR", help="Folder for the tables, sweep.json, .csv, .md, .tex and .svg."),
+        Path | None, output_option(metavar="DIR", help="Folder for the tables, sweep.json, .csv, .md, .tex and .svg.")
     ] = None,
     resume: Annotated[bool, solving_option("--resume", help="Go on with the sweep in the folder.")] = False,
-    method: Annotated[str, solving_option("--method", metavar="NAME", help="As for solve --method.")] = registry.AUTO,
+    method: Annotated[str, solving_option(metavar="NAME", help="As for solve --method.")] = registry.AUTO,
     baselines: Annotated[
         list[str] | None,
-        solving_option(
-            "--baselines", metavar="A,B", help="Methods, as for --method, whose tables are measured beside."
-        ),
+        solving_option(metavar="A,B", help="Methods, as for --method, whose tables are measured beside."),
     ] = None,
-    time_limit: Annotated[
-        float | None, solving_option("--time-limit", metavar="S", help="Seconds, of each setting.")
-    ] = None,
-    threads: Annotated[int, solving_option("--threads", help="Of each setting.")] = 1,
+    time_limit: Annotated[float | None, solving_option(metavar="S", help="Seconds, of each setting.")] = None,
+    threads: Annotated[int, solving_option(help="Of each setting.")] = 1,
     seed: options.Seed = 0,
-    processes: Annotated[int, solving_option("--processes", help="Settings at once.")] = 1,
+    processes: Annotated[int, solving_option(help="Settings at once.")] = 1,
     dask: Annotated[
-        str | None, solving_option("--dask", metavar="ADDRESS", help="Run them on the workers of this Dask scheduler.")
+        str | None, solving_option(metavar="ADDRESS", help="Run them on the workers of this Dask scheduler.")
     ] = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -248,14 +238,14 @@ bench = typer.Typer(
 def bench_run(
     study: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="Study file.")],
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Folder of the results; default out/bench/NAME.")
+        Path | None, typer.Option(metavar="DIR", help="Folder of the results; default out/bench/NAME.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Run only what is missing in the folder.")] = False,
     dask: Annotated[
-        str | None, typer.Option("--dask", metavar="ADDRESS", help="Run on the workers of this Dask scheduler.")
+        str | None, typer.Option(metavar="ADDRESS", help="Run on the workers of this Dask scheduler.")
     ] = None,
     only: Annotated[
-        str | None, typer.Option("--only", metavar="RUN", help="Repeat this run here, and print its row as JSON.")
+        str | None, typer.Option(metavar="RUN", help="Repeat this run here, and print its row as JSON.")
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="List the runs, and run nothing.")] = False,
     quiet: options.Quiet = False,

@@ -43,19 +43,17 @@ def qid(
     table: options.TableFile,
     file: options.FileOptions,
     qi: Annotated[
-        list[str] | None,
-        table_option("--qi", metavar="A,B,C", help="Columns that an attacker may know; default: all."),
+        list[str] | None, table_option(metavar="A,B,C", help="Columns that an attacker may know; default: all.")
     ] = None,
-    k: Annotated[int, typer.Option("--k", help="Rows that are alike at least, for a row to be hidden.")] = 2,
+    k: Annotated[int, typer.Option(help="Rows that are alike at least, for a row to be hidden.")] = 2,
     every: Annotated[bool, typer.Option("--all", help="All minimum quasi-identifiers, not one.")] = False,
     reading: Annotated[
         str,
         typer.Option(
-            "--reading",
-            help="identify: a quasi-identifier tells all rows apart; violate: fewer than k rows are like some row.",
+            help="identify: a quasi-identifier tells all rows apart; violate: fewer than k rows are like some row."
         ),
     ] = "identify",
-    solver: Annotated[str, solving_option("--solver", help="Of the minimum cover.")] = solvers.DEFAULT,
+    solver: Annotated[str, solving_option(help="Of the minimum cover.")] = solvers.DEFAULT,
     json: options.Json = False,
 ) -> None:
     """Say which columns are quasi-identifiers.
@@ -76,10 +74,9 @@ def inspect(
     table: options.TableFile,
     roles: options.RoleOptions,
     file: options.FileOptions,
-    k: Annotated[str, typer.Option("--k", metavar="2,5,10", help="For which to count the rows at risk.")] = "2,5,10",
+    k: Annotated[str, typer.Option(metavar="2,5,10", help="For which to count the rows at risk.")] = "2,5,10",
     population: Annotated[
-        Path | None,
-        table_option("--population", metavar="FILE", help="All among whom somebody may look; default: the table."),
+        Path | None, table_option(metavar="FILE", help="All among whom somebody may look; default: the table.")
     ] = None,
     symbol: options.Symbol = "*",
     json: options.Json = False,

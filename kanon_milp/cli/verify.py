@@ -42,31 +42,25 @@ def verify(
     original: Annotated[
         Any,
         table_option(
-            "--original",
-            metavar="FILE",
-            parser=location,
-            help="The table it was made from; none: judge the released table alone.",
+            metavar="FILE", parser=location, help="The table it was made from; none: judge the released table alone."
         ),
     ] = None,
     model: Annotated[
-        Path | None,
-        table_option("--model", metavar="MODEL.toml", help="In place of --original and all that states the problem."),
+        Path | None, table_option(metavar="MODEL.toml", help="In place of --original and all that states the problem.")
     ] = None,
     suppressed_rows: options.Reading = None,
     symbol: options.Symbol = "*",
     missing: options.MissingValues = "value",
     cells: Annotated[
-        Cells,
-        table_option("--cells", help="labels of the recoding, or intervals: also 20-39, [20,40[, >=20, {a,b}, 130**."),
+        Cells, table_option(help="labels of the recoding, or intervals: also 20-39, [20,40[, >=20, {a,b}, 130**.")
     ] = "labels",
     missing_keys: options.MissingAsKeys = "own",
     row_id: options.RowId = None,
     groups: Annotated[
-        Path | None, output_option("--groups", metavar="FILE", help="Write what holds in each group, as CSV.")
+        Path | None, output_option(metavar="FILE", help="Write what holds in each group, as CSV.")
     ] = None,
     certificate: Annotated[
-        Path | None,
-        output_option("--certificate", metavar="FILE", help="Check a lower bound on the loss of every such table."),
+        Path | None, output_option(metavar="FILE", help="Check a lower bound on the loss of every such table.")
     ] = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
