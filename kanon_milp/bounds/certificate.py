@@ -54,7 +54,7 @@ and `rank_one_rows` count these rows as well. There is one entry more:
 
 charges             list of {"sensitive": a column, "levels": a level vector, "row": the number of a distinct row,
                     "charge": θ_g · denominator / unit}, integers that are not negative: what the rows that this level
-                    vector releases as it does this one are charged with for the work of t-closeness with the equal
+                    vector releases as it does this one are charged with for the EMD cost of t-closeness with the equal
                     distance; 0 for all others
 
 φ_g is then the least cost of a group that is within what the requirements say of shares and different values, plus

@@ -61,7 +61,7 @@ class Found(NamedTuple, Generic[Scalar]):
 
 
 class Heap(NamedTuple, Generic[Scalar]):
-    """Room for the cheapest rows of one candidate: reduced costs, ascending, and row types."""
+    """Scratch space for the cheapest rows of one candidate: reduced costs, ascending, and row types."""
 
     keys: NDArray[Scalar]
     items: Ints
@@ -125,10 +125,10 @@ def subproblems(
     indptr, members, cost, least, surcharge = candidates
     counts, multipliers, order, rise = rows
     phi, marginal = found
-    room = 2
+    length = 2
     for g in range(len(least)):
-        room = max(room, min(int(least[g]), len(counts)) + 2)
-    heap = Heap(np.empty(room, cost.dtype), np.empty(room, np.int64))
+        length = max(length, min(int(least[g]), len(counts)) + 2)
+    heap = Heap(np.empty(length, cost.dtype), np.empty(length, np.int64))
     keys, items = heap
     total: Scalar = multipliers[0] * 0
     for g in range(len(cost)):

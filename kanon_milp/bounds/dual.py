@@ -44,7 +44,7 @@ from kanon_milp.bounds.parameters import SubproblemParameters
 from kanon_milp.bounds.pricing import cheapest_groups, unsorted_rows
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, PricedCuts, RankOneCuts
 from kanon_milp.bounds.relaxations import Relaxation, relaxations_of
-from kanon_milp.bounds.size_search import HIGHEST_CHARGE, work_of
+from kanon_milp.bounds.size_search import HIGHEST_CHARGE, emd_cost_of
 from kanon_milp.bounds.small_groups import cheapest_small_groups, small_sizes
 from kanon_milp.bounds.tree_subproblem import TreeArrays, ValuedRows, Workspace, make_workspace
 from kanon_milp.bounds.valued_groups import Cells, CheapestGroups, ValuedCandidates, cheapest_by_size
@@ -346,13 +346,13 @@ def required_phi(
         covers = cells.covers(instance, multipliers)
         priced = cells.candidates(instance, covers, candidates.cost * denominator, thetas)
         rows = ValuedRows(instance.types.counts, multipliers, cells.rank)
-        room, sizes = make_workspace(widest, tree), small_sizes(relaxation, instance.least) if small else None
-        phi = _every_phi(priced, rows, tree, room, 1 if sizes is None else sizes.most + 1, params.exact_tries)
+        workspace, sizes = make_workspace(widest, tree), small_sizes(relaxation, instance.least) if small else None
+        phi = _every_phi(priced, rows, tree, workspace, 1 if sizes is None else sizes.most + 1, params.exact_tries)
         if sizes is not None:
             hard, chosen = np.ones(candidates.count, np.bool_), np.empty((candidates.count, sizes.most), np.int32)
             cheapest_small_groups(priced, rows, sizes, params.exact_tried, hard, phi, chosen)
             if hard.any():
-                phi[hard] = _every_phi(priced, rows, tree, room, 1, params.exact_tries)[hard]
+                phi[hard] = _every_phi(priced, rows, tree, workspace, 1, params.exact_tries)[hard]
         found = np.maximum(found, phi)
     return found
 
@@ -377,7 +377,7 @@ def _every_phi(
     priced: ValuedCandidates[np.int64],
     rows: ValuedRows[np.int64],
     tree: TreeArrays[np.int64],
-    room: Workspace[np.int64],
+    workspace: Workspace[np.int64],
     least: int,
     tries: int,
 ) -> Ints:
@@ -385,7 +385,7 @@ def _every_phi(
     sizes = np.maximum(priced.least, least)
     groups = CheapestGroups(np.empty(len(sizes), np.int64), sizes.copy(), sizes.copy())
     cheapest_by_size(
-        priced._replace(least=sizes), rows, tree, room, tries, np.int64(NEVER), True, groups
+        priced._replace(least=sizes), rows, tree, workspace, tries, np.int64(NEVER), True, groups
     )  # fmt: skip
     return groups.phi
 
@@ -411,7 +411,7 @@ def _priced(instance: Instance, exact: ExactDual) -> Proof:
         if len(exact.charges):
             thetas = np.minimum(exact.charges, highest)
     bits = _finest_bits(instance, exact, highest, TERMS_OF_SHARES * terms)
-    work = work_of(relaxation, int(candidates.support.max(initial=0)), highest)
+    emd = emd_cost_of(relaxation, int(candidates.support.max(initial=0)), highest)
     tree, cells = relaxation.integers(1 << bits), Cells.of(instance, relaxation)
     covers = cells.covers(instance, exact.multipliers)
     answers = Answers.of(np.arange(candidates.count), np.int64(0))
@@ -419,10 +419,10 @@ def _priced(instance: Instance, exact: ExactDual) -> Proof:
         cells.candidates(instance, covers, candidates.cost * exact.denominator, thetas),
         ValuedRows(instance.types.counts, exact.multipliers, cells.rank),
         tree,
-        work,
+        emd,
         make_workspace(int(candidates.covers.lengths.max(initial=0)), tree),
         priced_cuts(exact, instance.types.count),
-        (np.int64(0), np.int64(NEVER >> 1), *nodes_of(work)[-1], ALL_NODES),
+        (np.int64(0), np.int64(NEVER >> 1), *nodes_of(emd)[-1], ALL_NODES),
         answers,
     )
     improved = exact if relaxation.closeness is None else replace(exact, charges=thetas)

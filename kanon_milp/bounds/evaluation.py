@@ -168,12 +168,12 @@ class _Relaxed:
         self.chosen = np.full((len(self.least), most), -1, np.int32)
         self.sizes, self.groups = self.least.copy(), self.least.copy()
         self.prices = no_prices(instance.candidates.count, 0 if self.tree.convex else nodes)
-        self.rooms = [(make_levels(nodes), make_workspace(widest, self.tree)) for _ in range(parts)]
+        self.workspaces = [(make_levels(nodes), make_workspace(widest, self.tree)) for _ in range(parts)]
 
     def memory(self, begin: int, end: int, part: int) -> Memory:
         """What is remembered of some candidates that stand next to each other."""
         prices = Prices(self.prices.of_limits[begin:end], self.prices.of_shares[begin:end])
-        return Memory(prices, *self.rooms[part])
+        return Memory(prices, *self.workspaces[part])
 
     def take(
         self,
@@ -187,7 +187,7 @@ class _Relaxed:
         """Add the rows of the groups found last. some: candidates from number `begin` on; wanted: some of these."""
         each = slice(begin, begin + len(wanted))
         small = wanted & (self.chosen[each] >= 0).any(axis=1)
-        take_groups(some, rows, self.tree, self.rooms[part][1], wanted & ~small, self.groups[each], taken)
+        take_groups(some, rows, self.tree, self.workspaces[part][1], wanted & ~small, self.groups[each], taken)
         take_small_groups((some.indptr, taken.members), small, self.chosen[each], taken.rows, taken.average)
 
 
@@ -219,7 +219,7 @@ class RequiredEvaluator(Evaluator):
         # the last point, and which relaxation gave the group of each candidate, -1 where it was closed
         self._last, self._which = np.zeros(0), np.full(instance.candidates.count, -1)
         self.sort(first)
-        # averages of the rows of each pair, divided by `_faded`; and room for a factor
+        # averages of the rows of each pair, divided by `_faded`; and workspace for a factor
         self._rows, self._faded = np.zeros(instance.candidates.pairs + 1), 1.0
 
     def start(self) -> Floats:
@@ -265,7 +265,7 @@ class RequiredEvaluator(Evaluator):
         return point[begin : begin + count]
 
     def __call__(self, point: Floats, *, everything: bool = False) -> Evaluation:
-        """L, φ and a subgradient: rows not yet placed, and work above what is allowed."""
+        """L, φ and a subgradient: rows not yet placed, and EMD cost above what is allowed."""
         multipliers = np.ascontiguousarray(point[: self.types])
         thetas = [self.thetas(point, v) for v in range(len(self.relaxed))]
         count, self._last = self.instance.candidates.count, point

@@ -27,10 +27,10 @@ candidate, closed (0) or open.
 Where one relaxation says all that is required (p-sensitivity, limits of shares, the equal distance between up to three
 values, with k-anonymity), φ_g is that least cost, and max L the value of the Dantzig-Wolfe relaxation with one column
 for each group that a candidate may have: at least that of the strong formulation's linear relaxation, whose constraints
-of a candidate hold for all of these groups (Geoffrion 1974). The work that t-closeness limits is charged with
+of a candidate hold for all of these groups (Geoffrion 1974). The EMD cost that t-closeness limits is charged with
 multipliers θ_g for each candidate, which together are as strong as its constraints in the linear relaxation (its
-minimum is convex in the group, and its constraints are those of the work, whose Lagrangian dual has no gap), less what
-`relaxations` says of metrics of no tree. Groups of up to four rows are not charged but looked at one by one
+minimum is convex in the group, and its constraints are those of the EMD cost, whose Lagrangian dual has no gap), less
+what `relaxations` says of metrics of no tree. Groups of up to four rows are not charged but looked at one by one
 (`bounds.small_groups`), which is stronger.
 
 θ is part of the point that the volume algorithm moves; afterwards each θ_g is searched alone.
@@ -75,7 +75,7 @@ class Pace:
     shorter: float
 
 
-class Ascent:
+class VolumeAlgorithm:
     """Where the algorithm stands: the best point and its value, and the averages of subgradients and open
     candidates."""
 
@@ -291,7 +291,7 @@ def lagrangian(
     """
     refuse(instance)
     ends = math.inf if seconds is None else time.perf_counter() + seconds
-    ascent = Ascent(
+    ascent = VolumeAlgorithm(
         Evaluator(instance, threads, params.of(SubproblemParameters)),
         BoundLimit(ends, interrupt, target, iterations),
         on_progress,
@@ -358,7 +358,7 @@ def required_bound(
             params=params.of(SubproblemParameters),
         )
         near = all(relaxed.tree.convex for relaxed in at.relaxed)
-        ascent = Ascent(at, limit, on_progress, params, far=not near)
+        ascent = VolumeAlgorithm(at, limit, on_progress, params, far=not near)
     assert isinstance(ascent.at, RequiredEvaluator)
     if ascent.at.charged:
         limit = ascent.limit

@@ -35,7 +35,7 @@ import scipy.sparse as sp
 
 from kanon_milp.bounds.dual import DENOMINATOR, NEVER, TOO_FINE, DualPoint, ExactDual, prove, round_multipliers
 from kanon_milp.bounds.evaluation import Evaluation, Evaluator
-from kanon_milp.bounds.lagrangian_bound import Ascent
+from kanon_milp.bounds.lagrangian_bound import VolumeAlgorithm
 from kanon_milp.bounds.registry import BoundLimit
 from kanon_milp.errors import InputError
 from kanon_milp.formulations.arrays import Constraints, large_enough, placed, program, sums
@@ -73,7 +73,7 @@ class LinkedEvaluator(Evaluator):
 
 def linked_bound(linked: LinkedSets, limit: BoundLimit, threads: int = 1) -> DualPoint:
     """Maximize L by the volume algorithm, until it no longer rises or the limit: a point over the parts."""
-    ascent = Ascent(LinkedEvaluator(linked, threads), limit)
+    ascent = VolumeAlgorithm(LinkedEvaluator(linked, threads), limit)
     ascent.ceiling = float(linked.instance.levels.costs.max()) * linked.instance.types.n
     ascent.maximize(packing_cuts=False)
     return ascent.end()
@@ -141,8 +141,8 @@ class LinkedExtras:
     def up_to(self, loss: int, table: Assignment | None = None) -> LinkedModel:
         """The model of all tables that lose no more units than this, and of one more that is kept."""
         linked = self.linked
-        room = loss * self.denominator - self.total
-        options, pairs = self.options <= room, self.pairs <= room
+        slack = loss * self.denominator - self.total
+        options, pairs = self.options <= slack, self.pairs <= slack
         kept_options, kept_pairs = np.zeros_like(options), np.zeros_like(pairs)
         if table is not None:
             option, group = linked.places(table)

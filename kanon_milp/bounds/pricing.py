@@ -29,12 +29,12 @@ from kanon_milp.system.kernels import doubled, stable_order
 
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 
-LINED_UP = 5  # nodes of the search that take as long as lining up one row type
+SORTED = 5  # nodes of the search that take as long as sorting one row type
 FAR = 1 << 61  # more than any multiplier has risen since covers were sorted: these are not
 
 
 class Scratch(NamedTuple, Generic[Scalar]):
-    """Room for the search of one candidate's cheapest group.
+    """Scratch space for the search of one candidate's cheapest group.
 
     items, reduced: its rows one by one, by rising reduced cost; prefix: sums of `reduced` from the left, one more.
     chosen, values: the group so far, as places in `items`, and what it costs before each. best: the cheapest group
@@ -92,7 +92,7 @@ def _grow(
     """Search from a group that has this value and needs `missing` rows more for one below `below`; the cheapest, or
     the first.
 
-    count: rows that are lined up. Returns (value, rows, nodes left): the rows scratch.best[:rows] are places in
+    count: rows that are sorted. Returns (value, rows, nodes left): the rows scratch.best[:rows] are places in
     `items`; rows is -1 where there is no group below. Nodes left is -1 where it gave up.
     """
     items, reduced, prefix, chosen, values, best_group, filled = scratch
@@ -140,7 +140,7 @@ def _grow(
 
 
 @compiled_part
-def _line_up(
+def _sort_rows(
     cover: Ints32,
     w: Scalar,
     rows: PricedRows[Scalar],
@@ -185,19 +185,19 @@ def _line_up(
 def _make_scratch(
     candidates: PricedCandidates[Scalar], chosen: Ints, rows: PricedRows[Scalar], cuts: int
 ) -> tuple[Scratch[Scalar], Heap[Scalar]]:
-    """Room for the candidates chosen, and for their closed forms. cuts: number of rank-1 cuts."""
+    """Scratch space for the candidates chosen, and for their closed forms. cuts: number of rank-1 cuts."""
     indptr, members, cost, least, _ = candidates
     counts, kind = rows.counts, cost.dtype
-    room, heap = 2, 2
+    length, heap = 2, 2
     for g in chosen:
         total = 0
         for i in members[indptr[g] : indptr[g + 1]]:
             total += int(counts[i])
-        room = max(room, total + 1)
+        length = max(length, total + 1)
         heap = max(heap, min(int(least[g]), len(counts)) + 2)
     scratch = Scratch(
-        np.empty(room, np.int64), np.empty(room, kind), np.empty(room + 1, kind),
-        np.empty(room, np.int64), np.empty(room, kind), np.empty(room, np.int64), np.zeros(cuts, np.int64),
+        np.empty(length, np.int64), np.empty(length, kind), np.empty(length + 1, kind),
+        np.empty(length, np.int64), np.empty(length, kind), np.empty(length, np.int64), np.zeros(cuts, np.int64),
     )  # fmt: skip
     return scratch, Heap(np.empty(heap, kind), np.empty(heap, np.int64))
 
@@ -261,7 +261,7 @@ def cheapest_groups(
         value += surcharge[g]
         if not possible or value >= below:
             continue
-        count = _line_up(cover, w, rows, below - value + marginal, needed, -1, scratch)
+        count = _sort_rows(cover, w, rows, below - value + marginal, needed, -1, scratch)
         best, found, left = _grow(scratch, count, cuts, needed, surcharge[g], below, False, most_nodes)
         if left < 0:
             complete[c] = False
@@ -313,12 +313,12 @@ def possible_pairs(
             if most_steps <= 0:
                 possible[place] = True
                 continue
-            count = _line_up(cover, w, rows, limit, needed, i, scratch)
+            count = _sort_rows(cover, w, rows, limit, needed, i, scratch)
             start = surcharge[g] + each
             start += take(i, cuts, filled, zero)
             _, found, left = _grow(scratch, count, cuts, needed - 1, start, below[g], True, most_nodes)
             give_back(i, cuts, filled)
-            most_steps -= LINED_UP * len(cover) + most_nodes - max(left, 0)
+            most_steps -= SORTED * len(cover) + most_nodes - max(left, 0)
             possible[place] = found >= 0 or left < 0
             if found > 0 and indptr[g + 1] - indptr[g] <= 64:
                 # the other rows of this group need no search of their own

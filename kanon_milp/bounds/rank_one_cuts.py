@@ -172,7 +172,7 @@ class Totals(NamedTuple):
 
     sums: int64 (C,), Σ p_i a_i of each group. inside: bool (t,), the row types of the cut. alone: float64 (t, d),
     Σ ⌊p·a_i / d⌋ θ of a row type with weight p by itself. last: int64 (C,), the last step that saw a group; gain:
-    zeros (t, d); near: room for all row types.
+    zeros (t, d); near: scratch space for all row types.
     """
 
     sums: Ints

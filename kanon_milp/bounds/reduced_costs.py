@@ -110,14 +110,14 @@ class ReducedCosts(Reduction[Dropped]):
         """By the closed form and its marginal costs."""
         dual, instance = self.dual, found.instance
         assert found.marginal is not None
-        room = (self.incumbent - 1) * dual.denominator - found.total
-        room = max(-1, min(room, NEVER - 1))  # a candidate that can never be opened is out in any case
+        slack = (self.incumbent - 1) * dual.denominator - found.total
+        slack = max(-1, min(slack, NEVER - 1))  # a candidate that can never be opened is out in any case
         opened = np.maximum(found.phi, 0)
-        candidates = opened <= room
+        candidates = opened <= slack
         if dual.rank_one_cuts.count:
-            return self._with_rank_one(found, room)
+            return self._with_rank_one(found, slack)
         # compared without a sum, which could leave the range
-        left = room - np.where(candidates, opened, 0)
+        left = slack - np.where(candidates, opened, 0)
         multipliers, indptr = dual.multipliers[: instance.types.count], instance.candidates.indptr
         costs, members = instance.candidates.cost * dual.denominator, instance.candidates.members
         pairs = np.zeros(len(members), np.bool_)
@@ -132,17 +132,17 @@ class ReducedCosts(Reduction[Dropped]):
             pairs[here] = np.maximum(more, 0) <= np.repeat(left[some], lengths)
         return candidates, pairs
 
-    def _with_rank_one(self, found: Proof, room: int) -> tuple[Flags, Flags]:
+    def _with_rank_one(self, found: Proof, slack: int) -> tuple[Flags, Flags]:
         """A pair can be part of it if its candidate has a group with such a row whose value is no higher than what is
-        left for it. room: U - 1 - L."""
+        left for it. slack: U - 1 - L."""
         dual, instance, candidates = self.dual, found.instance, found.instance.candidates
         assert found.candidates is not None
         if candidates.pairs > self.params.searched:
             # φ is a lower bound of every group's value, whatever rows it holds
-            possible = np.maximum(found.phi, 0) <= room
+            possible = np.maximum(found.phi, 0) <= slack
             return possible, possible[candidates.candidate_of_pair()]
         # its own part of L comes back: L - min(0, φ) + (value of the group) ≤ U - 1
-        below = room + np.minimum(found.phi, 0) + 1
+        below = slack + np.minimum(found.phi, 0) + 1
         rows = unsorted_rows(instance.types.counts, np.ascontiguousarray(dual.multipliers, dtype=np.int64))
         cuts = priced_cuts(dual, instance.types.count)
         pairs = possible_pairs(found.candidates, rows, cuts, below, self.params.nodes, self.params.steps)
@@ -158,12 +158,12 @@ class ReducedCosts(Reduction[Dropped]):
         # v without the terms of cuts is at least `plain`, with them at least `phi`
         plain, phi = found.without_and_with_cuts
         total = found.total - sum(found.phi[found.phi < 0].tolist()) + sum(phi[phi < 0].tolist())
-        room = (self.incumbent - 1) * denominator - total
+        slack = (self.incumbent - 1) * denominator - total
         opened = (plain < NEVER) & (phi < NEVER)
-        opened &= np.maximum(phi, 0) <= min(room, NEVER - 1) if room >= 0 else False
+        opened &= np.maximum(phi, 0) <= min(slack, NEVER - 1) if slack >= 0 else False
         code, _ = instance.sensitive_codes(instance.problem.attributes)
         # every group's v may be as high as this: its own part of L comes back
-        most = np.array([room + min(each, 0) for each in phi.tolist()], dtype=object)
+        most = np.array([slack + min(each, 0) for each in phi.tolist()], dtype=object)
         most = np.where(opened, most, -1).clip(-NEVER, NEVER - 1).astype(np.int64)
         order = np.lexsort((-dual.multipliers, code))
         rank = np.empty(len(order), np.int64)
@@ -189,7 +189,7 @@ class ReducedCosts(Reduction[Dropped]):
             for some in np.split(looked, np.flatnonzero(np.diff(ends // self.params.at_once)) + 1):
                 if self.limit.over:
                     break
-                pairs[some] = _with_each(found, some, room + 1) <= most[of_pair[some]]
+                pairs[some] = _with_each(found, some, slack + 1) <= most[of_pair[some]]
             opened = opened & (np.bincount(of_pair[pairs], minlength=candidates.count) > 0)
         return opened, pairs
 

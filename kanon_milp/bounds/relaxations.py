@@ -5,7 +5,7 @@
     frequency l-diversity                    X_σ ≤ S/l
     (α,k)-anonymity, β-likeness, δ           upper and lower shares as they declare them (δ as published)
     t-closeness                              intervals of shares for the values and the nodes of a tree metric, and the
-                                             work itself, charged with a multiplier θ_g
+                                             EMD cost itself, charged with a multiplier θ_g
 
 Interval of t-closeness: the rows X_v of a group below a node v and the table's share p_v of these values differ by
 |X_v - p_v·S|, and all of that mass goes from below v to elsewhere: at least the least distance δ_v between a value
@@ -38,7 +38,7 @@ from kanon_milp.system.arrays import Ints
 Interval = tuple[Fraction, Fraction]
 
 ALL: Interval = (Fraction(0), Fraction(1))
-WIDEST = 300  # nodes of a tree whose work is charged, and values whose pairs are all looked at
+WIDEST = 300  # nodes of a tree whose EMD cost is charged, and values whose pairs are all looked at
 MANY = 256  # values, such as units of protection
 COMPARED = 60  # values for which the pairs are looked at for every node of a tree
 FINEST, ROUGH = 1 << 31, 1 << 20  # numerators and denominators of limits: with a size they stay in int64
@@ -65,7 +65,7 @@ class Node:
 
 @dataclass(frozen=True, eq=False)
 class Relaxation:
-    """Nodes in post-order, the root last; a charge of the work above `closeness` a row where there is one.
+    """Nodes in post-order, the root last; a charge of the EMD cost above `closeness` a row where there is one.
 
     attribute: the sensitive attribute. exact: whether a group is allowed exactly if it meets the view (with charges the
     minimum is a relaxation all the same).
@@ -217,7 +217,7 @@ def _both(a: Interval, b: Interval) -> Interval:
 
 
 def _around(share: Fraction, t: Fraction, apart: Fraction) -> Interval:
-    """What a share may be where t allows this much work, and each unit of mass moves at least so far."""
+    """What a share may be where t allows this much EMD cost, and each unit of mass moves at least so far."""
     if not apart:
         return ALL
     return max(Fraction(0), share - t / apart), min(Fraction(1), share + t / apart)
@@ -239,7 +239,7 @@ def _tree_view(
     shares: Sequence[Fraction],
     limits: Sequence[Interval],
 ) -> Relaxation:
-    """The work in the tree of a metric; of one that is no tree's in the star that is nowhere longer.
+    """The EMD cost in the tree of a metric; of one that is no tree's in the star that is nowhere longer.
 
     In the star each leaf hangs on half the distance of its value to the nearest one: d(i, j) ≥ (a_i + a_j) / 2.
     """

@@ -46,7 +46,7 @@ class Prices(NamedTuple):
 
 
 class Levels(NamedTuple):
-    """Room for one candidate, (nodes + 1,).
+    """Scratch space for one candidate, (nodes + 1,).
 
     shift: what prices add to the rows of a value, by rank. low, high, held: per node the marginal cost before its
     limits and charge, and the rows below it. lows, highs, sums: the same after them, of nodes whose parent is to come.
@@ -65,15 +65,15 @@ class Levels(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """Prices of the candidates, and room to work in."""
+    """Prices of the candidates, and scratch space."""
 
     prices: Prices
     levels: Levels
-    room: Workspace[np.float64]
+    workspace: Workspace[np.float64]
 
 
 def make_levels(nodes: int) -> Levels:
-    """Room for a tree of so many nodes."""
+    """Scratch space for a tree of so many nodes."""
     a, b, c, d, e, f, g, h = np.zeros((8, nodes + 1))
     return Levels(a, b, c, d, e, f, g, h, np.zeros(nodes + 1, np.int64))
 
@@ -90,25 +90,25 @@ def _shifts(
     limits: NDArray[np.float32],
     shares: NDArray[np.float32],
     tree: TreeArrays[np.float64],
-    room: Levels,
+    levels: Levels,
 ) -> np.float64:
-    """What prices add to the rows of each value, into room.shift; returns P."""
+    """What prices add to the rows of each value, into levels.shift; returns P."""
     total, top = theta * tree.closeness, 0
-    room.above[0], room.children[0] = 0.0, 1
+    levels.above[0], levels.children[0] = 0.0, 1
     for v in range(len(tree.own) - 1, -1, -1):
-        while room.children[top] == 0:
+        while levels.children[top] == 0:
             top -= 1
-        room.children[top] -= 1
+        levels.children[top] -= 1
         q = float(shares[v]) * theta * tree.weight[v]
         price = float(limits[v])
         grid = tree.node_grid if tree.children[v] > 0 else tree.value_grid
         total += price * grid[v, 1 if price > 0 else 0] + q * tree.share[v]
-        shift = room.above[top] + price + q
+        shift = levels.above[top] + price + q
         if tree.own[v] >= 0:
-            room.shift[tree.own[v]] = shift
+            levels.shift[tree.own[v]] = shift
         if tree.children[v] > 0:
             top += 1
-            room.above[top], room.children[top] = shift, tree.children[v]
+            levels.above[top], levels.children[top] = shift, tree.children[v]
     return total
 
 
@@ -118,12 +118,12 @@ def screen(
     rows: ValuedRows[np.float64],
     tree: TreeArrays[np.float64],
     prices: Prices,
-    room: Levels,
+    levels: Levels,
     left: Flags,
 ) -> None:
     """Keep true in `left` (G,) only candidates whose φ could be negative."""
     counts, multipliers, _ = rows
-    members, thetas, shift = candidates.members, candidates.thetas, room.shift
+    members, thetas, shift = candidates.members, candidates.thetas, levels.shift
     for g in range(len(left)):
         if not left[g]:
             continue
@@ -132,7 +132,7 @@ def screen(
             continue
         base = candidates.cost[g]
         if not tree.convex:
-            base -= _shifts(thetas[g], prices.of_limits[g], prices.of_shares[g], tree, room)
+            base -= _shifts(thetas[g], prices.of_limits[g], prices.of_shares[g], tree, levels)
         value, held, cheapest, different = 0.0, 0.0, np.inf, 0
         begin = candidates.indptr[g]
         for cell in range(candidates.cell_indptr[g], candidates.cell_indptr[g + 1]):
@@ -179,12 +179,12 @@ def _interval(
     theta: np.float64,
     v: int,
     tree: TreeArrays[np.float64],
-    room: Levels,
+    levels: Levels,
     low: np.float64,
     high: np.float64,
 ) -> tuple[np.float64, np.float64]:
     """The marginal costs of a node after its limits and charge. low, high: before them."""
-    held = room.held[v]
+    held = levels.held[v]
     grid = tree.node_grid if tree.children[v] > 0 else tree.value_grid
     if held >= grid[v, 1] * size - NEAR:
         high = NEVER
@@ -200,28 +200,28 @@ def _descend(
     size: int,
     theta: np.float64,
     tree: TreeArrays[np.float64],
-    room: Levels,
+    levels: Levels,
     limits: NDArray[np.float32],
     shares: NDArray[np.float32],
 ) -> None:
     """Prices of a group with this marginal cost at the root, from there to the leaves."""
     top = 0
-    room.above[0], room.children[0] = marginal, 1
+    levels.above[0], levels.children[0] = marginal, 1
     for v in range(len(tree.own) - 1, -1, -1):
-        while room.children[top] == 0:
+        while levels.children[top] == 0:
             top -= 1
-        room.children[top] -= 1
-        q, apart = theta * tree.weight[v], room.held[v] - tree.share[v] * size
+        levels.children[top] -= 1
+        q, apart = theta * tree.weight[v], levels.held[v] - tree.share[v] * size
         charge = q if apart > NEAR else (-q if apart < -NEAR else 0.0)
-        inside = min(max(room.above[top] - charge, room.low[v]), room.high[v])
-        rest = room.above[top] - inside
+        inside = min(max(levels.above[top] - charge, levels.low[v]), levels.high[v])
+        rest = levels.above[top] - inside
         if charge == 0.0:
             charge = min(max(rest, -q), q)
         limits[v] = rest - charge if v < len(tree.own) - 1 else 0.0
         shares[v] = min(max(charge / q, -1.0), 1.0) if q > 0 else 0.0
         if tree.children[v] > 0:
             top += 1
-            room.above[top], room.children[top] = inside, tree.children[v]
+            levels.above[top], levels.children[top] = inside, tree.children[v]
 
 
 @compiled_part
@@ -233,12 +233,12 @@ def _ascend(
     tree: TreeArrays[np.float64],
     memory: Memory,
 ) -> tuple[np.float64, np.float64]:
-    """Marginal costs at every node of the group that is in the room, from the leaves to the root: those at the root."""
-    room, levels = memory.room, memory.levels
+    """Marginal costs at every node of the group in the workspace, from the leaves to the root: those at the root."""
+    workspace, levels = memory.workspace, memory.levels
     for v in range(len(levels.shift)):
         levels.shift[v] = 0.0
     for at in range(chosen):
-        levels.shift[rows.value[room.chosen[at]]] += room.chosen_amounts[at]
+        levels.shift[rows.value[workspace.chosen[at]]] += workspace.chosen_amounts[at]
     top, cell = 0, 0
     for v in range(len(tree.own)):
         low, high, held = -NEVER, NEVER, np.float64(0.0)
@@ -274,7 +274,7 @@ def _remember(
     memory: Memory,
 ) -> None:
     """Remember the prices of the cheapest group of `size` rows, fractions of rows allowed."""
-    possible, _, chosen = cheapest_of_size(size, False, candidate, rows, tree, memory.room)
+    possible, _, chosen = cheapest_of_size(size, False, candidate, rows, tree, memory.workspace)
     if not possible:
         return
     low, high = _ascend(chosen, size, candidate, rows, tree, memory)
@@ -322,9 +322,9 @@ def solve_left(
         candidate = candidate_of(candidates, g)
         if everything:
             phi[g], sizes[g], groups[g] = cheapest_of_candidate(
-                sizes[g], tries, NEVER, everything, candidate, rows, tree, memory.room
+                sizes[g], tries, NEVER, everything, candidate, rows, tree, memory.workspace
             )
             continue
-        negative, phi[g], groups[g] = cheapest_negative(groups[g], tries, candidate, rows, tree, memory.room)
+        negative, phi[g], groups[g] = cheapest_negative(groups[g], tries, candidate, rows, tree, memory.workspace)
         if not negative and not tree.convex:
             _remember(groups[g], g, candidate, rows, tree, memory)

@@ -1,9 +1,9 @@
-"""The cheapest group of a few rows, exactly, for every candidate under a relaxation that charges work; compiled.
+"""The cheapest group of a few rows, exactly, for every candidate under a relaxation that charges EMD cost; compiled.
 
-A charge θ_g relaxes the work that t-closeness limits, and that is weakest for small groups: one row that is far from
-the table's values and one that is near are within the limit on an average of two points of the subproblem, though no
-group has two thirds of a row. Where single rows are allowed (the ordered distance: a row near the median), nearly all
-groups have one, two or three rows, and a bound that knows charges alone is half of the optimum.
+A charge θ_g relaxes the EMD cost that t-closeness limits, and that is weakest for small groups: one row that is far
+from the table's values and one that is near are within the limit on an average of two points of the subproblem, though
+no group has two thirds of a row. Where single rows are allowed (the ordered distance: a row near the median), nearly
+all groups have one, two or three rows, and a bound that knows charges alone is half of the optimum.
 
 So groups of up to `SmallSizes.most` rows are looked at one by one. Which of them are allowed depends on their values
 alone: a table with one entry for each multiset of values, in exact integers. The search goes depth first through rows
@@ -54,10 +54,11 @@ class SmallSizes(NamedTuple):
     ways: Ints
 
 
-class Lined(NamedTuple, Generic[Scalar]):
-    """Room for the rows of one candidate. Those that may be in a small group, by rising reduced cost: keys (one more,
-    sums of them in `prefix`), items: row types, values: ranks, before: place of the one of the same value before, -1
-    for the first. used, chosen, spent: the group so far. best: row types of the cheapest one, -1 for no row. lows: the
+class SortedRows(NamedTuple, Generic[Scalar]):
+    """Scratch space for the rows of one candidate. Those that may be in a small group, by rising reduced cost: keys
+    (one more, sums of them in `prefix`), items: row types, values: ranks, before: place of the one of the same value
+    before, -1 for the first. used, chosen, spent: the group so far. best: row types of the cheapest one, -1 for no row.
+    lows: the
     least reduced costs. Of one value: own_keys, own_items."""
 
     keys: NDArray[Scalar]
@@ -112,15 +113,15 @@ def _small_sizes(nodes: tuple[Node, ...], closeness: Fraction) -> SmallSizes:
 
 @compiled
 def _allow(
-    size: int, tree: tuple[Ints, Ints, Ints], work: tuple[Ints, Ints], limit: tuple[int, int], into: Flags
+    size: int, tree: tuple[Ints, Ints, Ints], emd: tuple[Ints, Ints], limit: tuple[int, int], into: Flags
 ) -> None:
-    """Whether each multiset of so many values is within the work and the limits of single values.
+    """Whether each multiset of so many values is within the EMD cost and the limits of single values.
 
-    tree: own, children and of_value of the nodes. work: their shares and weights. limit: the denominator of shares, and
-    the work of one row, in these units.
+    tree: own, children and of_value of the nodes. emd: their shares and weights. limit: the denominator of shares, and
+    the EMD cost of one row, in these units.
     """
     own, children, of_value = tree
-    share, weight = work
+    share, weight = emd
     scale, most = limit
     values = own.max() + 1
     held, below = np.zeros(values, np.int64), np.zeros(len(own) + 1, np.int64)
@@ -152,10 +153,10 @@ def _allow(
 
 
 @compiled
-def make_lined(most: int, values: int, kind: NDArray[Scalar]) -> Lined[Scalar]:
-    """Room for groups of at most so many rows. kind: an array of the numbers' type."""
+def make_sorted_rows(most: int, values: int, kind: NDArray[Scalar]) -> SortedRows[Scalar]:
+    """Scratch space for groups of at most so many rows. kind: an array of the numbers' type."""
     length = most * values + 1
-    return Lined(
+    return SortedRows(
         np.empty(length, kind.dtype), np.empty(length + 1, kind.dtype), np.empty(length, np.int64),
         np.empty(length, np.int64), np.empty(length, np.int64), np.zeros(length, np.bool_),
         np.empty(most + 1, np.int64), np.empty(most + 2, kind.dtype), np.empty(most, np.int64),
@@ -164,12 +165,12 @@ def make_lined(most: int, values: int, kind: NDArray[Scalar]) -> Lined[Scalar]:
 
 
 @compiled_part
-def _line_up(
-    below: Scalar, candidate: ValuedCover[Scalar], rows: ValuedRows[Scalar], most: int, lined: Lined[Scalar]
+def _sort_rows(
+    below: Scalar, candidate: ValuedCover[Scalar], rows: ValuedRows[Scalar], most: int, sorted_rows: SortedRows[Scalar]
 ) -> int:
     """The rows that can be in a group of at most `most` rows that costs less than `below`, which may be infinite, in
     order; how many."""
-    cover, lows = candidate.members, lined.lows
+    cover, lows = candidate.members, sorted_rows.lows
     # the least reduced costs of all
     kept = 0
     for i in cover:
@@ -199,38 +200,42 @@ def _line_up(
             if key >= highest:
                 continue
             for _ in range(min(int(rows.counts[i]), most)):
-                if own == most and key >= lined.own_keys[own - 1]:
+                if own == most and key >= sorted_rows.own_keys[own - 1]:
                     break
                 place = min(own, most - 1)
-                while place > 0 and lined.own_keys[place - 1] > key:
-                    lined.own_keys[place], lined.own_items[place] = (
-                        lined.own_keys[place - 1],
-                        lined.own_items[place - 1],
+                while place > 0 and sorted_rows.own_keys[place - 1] > key:
+                    sorted_rows.own_keys[place], sorted_rows.own_items[place] = (
+                        sorted_rows.own_keys[place - 1],
+                        sorted_rows.own_items[place - 1],
                     )
                     place -= 1
-                lined.own_keys[place], lined.own_items[place] = key, i
+                sorted_rows.own_keys[place], sorted_rows.own_items[place] = key, i
                 own = min(own + 1, most)
         for at in range(own):
-            lined.keys[length], lined.items[length] = lined.own_keys[at], lined.own_items[at]
-            lined.values[length] = candidate.values[cell]
+            sorted_rows.keys[length], sorted_rows.items[length] = sorted_rows.own_keys[at], sorted_rows.own_items[at]
+            sorted_rows.values[length] = candidate.values[cell]
             length += 1
-    order = stable_order(lined.keys[:length])
-    keys, items, values = lined.keys[:length][order], lined.items[:length][order], lined.values[:length][order]
+    order = stable_order(sorted_rows.keys[:length])
+    keys, items, values = (
+        sorted_rows.keys[:length][order],
+        sorted_rows.items[:length][order],
+        sorted_rows.values[:length][order],
+    )
     places = np.empty(length, np.int64)
     places[order] = np.arange(length)
-    lined.prefix[0] = candidate.w * 0
+    sorted_rows.prefix[0] = candidate.w * 0
     for at in range(length):
-        first = order[at] == 0 or values[at] != lined.values[order[at] - 1]
-        lined.before[at] = -1 if first else places[order[at] - 1]
-        lined.prefix[at + 1] = lined.prefix[at] + keys[at]
-        lined.used[at] = False
+        first = order[at] == 0 or values[at] != sorted_rows.values[order[at] - 1]
+        sorted_rows.before[at] = -1 if first else places[order[at] - 1]
+        sorted_rows.prefix[at + 1] = sorted_rows.prefix[at] + keys[at]
+        sorted_rows.used[at] = False
     for at in range(length):
-        lined.keys[at], lined.items[at], lined.values[at] = keys[at], items[at], values[at]
+        sorted_rows.keys[at], sorted_rows.items[at], sorted_rows.values[at] = keys[at], items[at], values[at]
     return length
 
 
 @compiled_part
-def is_allowed(some: int, size: int, small: SmallSizes, lined: Lined[Scalar]) -> bool:
+def is_allowed(some: int, size: int, small: SmallSizes, sorted_rows: SortedRows[Scalar]) -> bool:
     """Whether a part of the group that is chosen is allowed. some: bit d for its row number d; size: of the group."""
     number, rows = 0, 0
     # its values in ascending order, each by the number of those before it
@@ -238,11 +243,11 @@ def is_allowed(some: int, size: int, small: SmallSizes, lined: Lined[Scalar]) ->
         if some >> d & 1 == 0:
             continue
         rows += 1
-        value, j = lined.values[lined.chosen[d]], 1
+        value, j = sorted_rows.values[sorted_rows.chosen[d]], 1
         for other in range(size):
             if some >> other & 1 == 0:
                 continue
-            another = lined.values[lined.chosen[other]]
+            another = sorted_rows.values[sorted_rows.chosen[other]]
             if another < value or (another == value and other < d):
                 j += 1
         number += small.ways[value + j - 1, j]
@@ -256,17 +261,17 @@ def cheapest_small_group(
     candidate: ValuedCover[Scalar],
     rows: ValuedRows[Scalar],
     small: SmallSizes,
-    lined: Lined[Scalar],
+    sorted_rows: SortedRows[Scalar],
 ) -> tuple[bool, Scalar]:
     """The cheapest allowed group of few rows, if it costs less than `below`: (whether the search came to its end, what
-    it costs or `below`). Its rows are in `lined.best`."""
+    it costs or `below`). Its rows are in `sorted_rows.best`."""
     best = below
     for d in range(small.most):
-        lined.best[d] = -1
-    length = _line_up(below, candidate, rows, small.most, lined)
+        sorted_rows.best[d] = -1
+    length = _sort_rows(below, candidate, rows, small.most, sorted_rows)
     if length == 0:
         return True, best
-    prefix, chosen, spent = lined.prefix, lined.chosen, lined.spent
+    prefix, chosen, spent = sorted_rows.prefix, sorted_rows.chosen, sorted_rows.spent
     for size in range(max(candidate.least, 1), min(small.most, candidate.support) + 1):
         depth, at = 0, 0
         spent[0] = candidate.w * 0
@@ -276,23 +281,23 @@ def cheapest_small_group(
                 tried -= 1
                 if tried < 0:
                     return False, best
-                if lined.before[at] < 0 or lined.used[lined.before[at]]:
+                if sorted_rows.before[at] < 0 or sorted_rows.used[sorted_rows.before[at]]:
                     chosen[depth] = at
                     if need > 1:
-                        lined.used[at] = True
-                        spent[depth + 1] = spent[depth] + lined.keys[at]
+                        sorted_rows.used[at] = True
+                        spent[depth + 1] = spent[depth] + sorted_rows.keys[at]
                         depth += 1
-                    elif is_allowed((1 << size) - 1, size, small, lined):
-                        best = spent[depth] + lined.keys[at]
+                    elif is_allowed((1 << size) - 1, size, small, sorted_rows):
+                        best = spent[depth] + sorted_rows.keys[at]
                         for d in range(small.most):
-                            lined.best[d] = lined.items[chosen[d]] if d < size else -1
+                            sorted_rows.best[d] = sorted_rows.items[chosen[d]] if d < size else -1
                 at += 1
                 continue
             if depth == 0:
                 break
             depth -= 1
             at = chosen[depth]
-            lined.used[at] = False
+            sorted_rows.used[at] = False
             at += 1
     return True, best
 
@@ -309,17 +314,17 @@ def cheapest_small_groups(
 ) -> None:
     """For all candidates in `left` the least of φ and the cheapest small group into φ, and its rows into `chosen`,
     int32 (G, most), -1 for no row. `left` stays where the search gave up."""
-    lined = make_lined(small.most, len(small.ways), candidates.cost)
+    sorted_rows = make_sorted_rows(small.most, len(small.ways), candidates.cost)
     for g in range(len(left)):
         for d in range(small.most):
             chosen[g, d] = -1
         if not left[g]:
             continue
-        complete, phi[g] = cheapest_small_group(phi[g], tried, candidate_of(candidates, g), rows, small, lined)
+        complete, phi[g] = cheapest_small_group(phi[g], tried, candidate_of(candidates, g), rows, small, sorted_rows)
         left[g] = not complete
         if complete:
             for d in range(small.most):
-                chosen[g, d] = lined.best[d]
+                chosen[g, d] = sorted_rows.best[d]
 
 
 @compiled
@@ -397,7 +402,9 @@ def list_small_groups(
             continue
         keys, items, values = _list_rows(below, candidate, rows, most)
         length = len(keys)
-        lined = Lined(keys, keys, items, values, items, np.zeros(0, np.bool_), chosen, spent, items, keys, keys, items)
+        sorted_rows = SortedRows(
+            keys, keys, items, values, items, np.zeros(0, np.bool_), chosen, spent, items, keys, keys, items
+        )
         prefix = np.empty(length + 1, keys.dtype)
         prefix[0] = below * 0
         for at in range(length):
@@ -417,8 +424,8 @@ def list_small_groups(
                         if need > 1:
                             spent[depth + 1] = spent[depth] + keys[at]
                             depth += 1
-                        elif is_allowed((1 << size) - 1, size, small, lined) and not _falls_apart(
-                            size, candidate.least, small, lined
+                        elif is_allowed((1 << size) - 1, size, small, sorted_rows) and not _falls_apart(
+                            size, candidate.least, small, sorted_rows
                         ):
                             if groups == limit:
                                 return False, found, types
@@ -436,7 +443,7 @@ def list_small_groups(
 
 
 @compiled_part
-def _falls_apart(size: int, least: int, small: SmallSizes, lined: Lined[Scalar]) -> bool:
+def _falls_apart(size: int, least: int, small: SmallSizes, sorted_rows: SortedRows[Scalar]) -> bool:
     """Whether the group that is chosen is two allowed ones together."""
     every = (1 << size) - 1
     for some in range(1, every, 2):  # the part with the first row
@@ -445,6 +452,6 @@ def _falls_apart(size: int, least: int, small: SmallSizes, lined: Lined[Scalar])
             rows += some >> d & 1
         if rows < least or size - rows < least:
             continue
-        if is_allowed(some, size, small, lined) and is_allowed(every - some, size, small, lined):
+        if is_allowed(some, size, small, sorted_rows) and is_allowed(every - some, size, small, sorted_rows):
             return True
     return False

@@ -116,7 +116,7 @@ def rounded(slope: Scalar, grain: Scalar, tick: Scalar) -> Scalar:
 
 @compiled_part
 def _limit(
-    room: Workspace[Scalar],
+    workspace: Workspace[Scalar],
     begin: int,
     end: int,
     fixed: Scalar,
@@ -130,49 +130,52 @@ def _limit(
     while low - fixed > tolerance:
         if begin == end:
             return False, begin, end, fixed, chosen, value
-        amount = min(room.amounts[begin], low - fixed)
-        room.chosen[chosen], room.chosen_amounts[chosen] = room.items[begin], amount
+        amount = min(workspace.amounts[begin], low - fixed)
+        workspace.chosen[chosen], workspace.chosen_amounts[chosen] = workspace.items[begin], amount
         chosen += 1
-        value += amount * room.keys[begin]
+        value += amount * workspace.keys[begin]
         fixed += amount
-        room.amounts[begin] -= amount
-        if room.amounts[begin] <= 0:
+        workspace.amounts[begin] -= amount
+        if workspace.amounts[begin] <= 0:
             begin += 1
     if fixed - high > tolerance:
         return False, begin, end, fixed, chosen, value
     held, at = fixed, begin
     while at < end and held < high:
-        room.amounts[at] = min(room.amounts[at], high - held)
-        held += room.amounts[at]
+        workspace.amounts[at] = min(workspace.amounts[at], high - held)
+        held += workspace.amounts[at]
         at += 1
     return True, begin, at, fixed, chosen, value
 
 
 @compiled_part
-def _merge(room: Workspace[Scalar], begin: int, end: int, second: int, last: int) -> int:
+def _merge(workspace: Workspace[Scalar], begin: int, end: int, second: int, last: int) -> int:
     """Merge the list second..last into the one begin..end before it; returns its new end."""
     into, a, b = 0, begin, second
     if second == last:
         return end
     while a < end or b < last:
-        if b == last or (a < end and room.keys[a] <= room.keys[b]):
+        if b == last or (a < end and workspace.keys[a] <= workspace.keys[b]):
             at = a
             a += 1
         else:
             at = b
             b += 1
-        room.other_keys[into], room.other_amounts[into] = room.keys[at], room.amounts[at]
-        room.other_items[into] = room.items[at]
+        workspace.other_keys[into], workspace.other_amounts[into] = workspace.keys[at], workspace.amounts[at]
+        workspace.other_items[into] = workspace.items[at]
         into += 1
     for at in range(into):
-        room.keys[begin + at], room.amounts[begin + at] = room.other_keys[at], room.other_amounts[at]
-        room.items[begin + at] = room.other_items[at]
+        workspace.keys[begin + at], workspace.amounts[begin + at] = (
+            workspace.other_keys[at],
+            workspace.other_amounts[at],
+        )
+        workspace.items[begin + at] = workspace.other_items[at]
     return begin + into
 
 
 @compiled_part
 def _charge(
-    room: Workspace[Scalar],
+    workspace: Workspace[Scalar],
     begin: int,
     end: int,
     fixed: Scalar,
@@ -194,27 +197,30 @@ def _charge(
     value += middle * max(min(fixed, second) - first, q * 0) + q * max(fixed - second, q * 0)
     into, position = 0, fixed
     for at in range(begin, end):
-        left = room.amounts[at]
+        left = workspace.amounts[at]
         while left > 0:
             slope, piece = q, left
             if position < first:
                 slope, piece = -q, min(left, first - position)
             elif position < second:
                 slope, piece = middle, min(left, second - position)
-            room.other_keys[into], room.other_amounts[into] = room.keys[at] + slope, piece
-            room.other_items[into] = room.items[at]
+            workspace.other_keys[into], workspace.other_amounts[into] = workspace.keys[at] + slope, piece
+            workspace.other_items[into] = workspace.items[at]
             into += 1
             position += piece
             left -= piece
     for at in range(into):
-        room.keys[begin + at], room.amounts[begin + at] = room.other_keys[at], room.other_amounts[at]
-        room.items[begin + at] = room.other_items[at]
+        workspace.keys[begin + at], workspace.amounts[begin + at] = (
+            workspace.other_keys[at],
+            workspace.other_amounts[at],
+        )
+        workspace.items[begin + at] = workspace.other_items[at]
     return begin + into, value
 
 
 @compiled_part
 def _finish(
-    room: Workspace[Scalar],
+    workspace: Workspace[Scalar],
     begin: int,
     end: int,
     need: Scalar,
@@ -228,33 +234,33 @@ def _finish(
     value = need * 0
     others = need
     if presence > 1:
-        for v in range(len(room.seen)):
-            room.seen[v] = False
+        for v in range(len(workspace.seen)):
+            workspace.seen[v] = False
         different = 0
         for at in range(chosen):
-            if not room.seen[value_of[room.chosen[at]]]:
-                room.seen[value_of[room.chosen[at]]] = True
+            if not workspace.seen[value_of[workspace.chosen[at]]]:
+                workspace.seen[value_of[workspace.chosen[at]]] = True
                 different += 1
         others = need - max(presence - different, 0) * grain
     for at in range(begin, end):
         if need <= 0:
             break
-        if room.amounts[at] <= 0:
+        if workspace.amounts[at] <= 0:
             continue  # none of its rows is there: its value is not seen by it
-        amount = min(room.amounts[at], need)
+        amount = min(workspace.amounts[at], need)
         if presence > 1:
             first = need * 0
-            which = value_of[room.items[at]]
-            if not room.seen[which]:
-                room.seen[which] = True
+            which = value_of[workspace.items[at]]
+            if not workspace.seen[which]:
+                workspace.seen[which] = True
                 first = min(amount, grain)
             rest = max(min(amount - first, others), need * 0)
             others -= rest
             amount = first + rest
         if amount > 0:
-            room.chosen[chosen], room.chosen_amounts[chosen] = room.items[at], amount
+            workspace.chosen[chosen], workspace.chosen_amounts[chosen] = workspace.items[at], amount
             chosen += 1
-            value += amount * room.keys[at]
+            value += amount * workspace.keys[at]
             need -= amount
     # others < 0: there are too few rows for so many values
     return bool(abs(need) <= tree.tolerance and others >= 0), value, chosen
@@ -267,9 +273,10 @@ def compose(
     candidate: ValuedCover[Scalar],
     rows: ValuedRows[Scalar],
     tree: TreeArrays[Scalar],
-    room: Workspace[Scalar],
+    workspace: Workspace[Scalar],
 ) -> tuple[bool, Scalar, int]:
-    """The least cost of a group of `size` rows, times grain: (possible, value, number of entries of `room.chosen`).
+    """The least cost of a group of `size` rows, times grain: (possible, value, number of entries of
+    `workspace.chosen`).
 
     integral: with integer numbers of rows (H), or with fractions of rows (h).
     """
@@ -288,8 +295,12 @@ def compose(
                     if held >= total:
                         break
                     i = cover[at]
-                    room.keys[end], room.amounts[end], room.items[end] = w - multipliers[i], counts[i] * tree.grain, i
-                    held += room.amounts[end]
+                    workspace.keys[end], workspace.amounts[end], workspace.items[end] = (
+                        w - multipliers[i],
+                        counts[i] * tree.grain,
+                        i,
+                    )
+                    held += workspace.amounts[end]
                     end += 1
                 cell += 1
             low, high = tree.value_grid[v, 0] * size, tree.value_grid[v, 1] * size
@@ -297,22 +308,28 @@ def compose(
                 of = tree.of_value[v]
                 low, high = -((-of[0] * size) // of[1]) * tree.grain, (of[2] * size) // of[3] * tree.grain
             possible, begin, end, fixed, chosen, more = _limit(
-                room, begin, end, fixed, chosen, low, min(high, total), tree.tolerance
+                workspace, begin, end, fixed, chosen, low, min(high, total), tree.tolerance
             )
             if not possible:
                 return False, value, 0
             value += more
         # the children's lists and then its own, two neighbours at a time
-        room.begins[top], room.ends[top], room.fixed[top] = begin, end, fixed
+        workspace.begins[top], workspace.ends[top], workspace.fixed[top] = begin, end, fixed
         first, lists, step = top - tree.children[v], tree.children[v] + 1, 1
         while step < lists:
             for at in range(first, first + lists - step, 2 * step):
                 second = at + step
-                room.ends[at] = _merge(room, room.begins[at], room.ends[at], room.begins[second], room.ends[second])
-                room.fixed[at] += room.fixed[second]
+                workspace.ends[at] = _merge(
+                    workspace,
+                    workspace.begins[at],
+                    workspace.ends[at],
+                    workspace.begins[second],
+                    workspace.ends[second],
+                )
+                workspace.fixed[at] += workspace.fixed[second]
             step *= 2
         top = first
-        begin, end, fixed = room.begins[top], room.ends[top], room.fixed[top]
+        begin, end, fixed = workspace.begins[top], workspace.ends[top], workspace.fixed[top]
         if v == len(tree.own) - 1:
             break
         low, high = tree.node_grid[v, 0] * size, tree.node_grid[v, 1] * size
@@ -320,7 +337,7 @@ def compose(
             of = tree.of_node[v]
             low, high = -((-of[0] * size) // of[1]) * tree.grain, (of[2] * size) // of[3] * tree.grain
         possible, begin, end, fixed, chosen, more = _limit(
-            room, begin, end, fixed, chosen, low, min(high, total), tree.tolerance
+            workspace, begin, end, fixed, chosen, low, min(high, total), tree.tolerance
         )
         if not possible:
             return False, value, 0
@@ -331,18 +348,18 @@ def compose(
             first_end = c
             if integral:
                 first_end = int(c) * tree.grain if tree.grain == 1 else c // tree.grain * tree.grain
-            end, more = _charge(room, begin, end, fixed, q, c, first_end, tree)
+            end, more = _charge(workspace, begin, end, fixed, q, c, first_end, tree)
             value += more - q * tree.slack * size
-        room.begins[top], room.ends[top], room.fixed[top] = begin, end, fixed
+        workspace.begins[top], workspace.ends[top], workspace.fixed[top] = begin, end, fixed
         top += 1
     presence = tree.presence if integral else 0
-    possible, more, chosen = _finish(room, begin, end, total - fixed, chosen, value_of, presence, tree)
+    possible, more, chosen = _finish(workspace, begin, end, total - fixed, chosen, value_of, presence, tree)
     return possible, value + more, chosen
 
 
 @compiled
 def make_workspace(widest: int, tree: TreeArrays[Scalar]) -> Workspace[Scalar]:
-    """Room for covers of at most so many row types."""
+    """Scratch space for covers of at most so many row types."""
     nodes = len(tree.own)
     size = widest + 3 * nodes + 3
     kind = tree.share
@@ -403,7 +420,7 @@ def compose_star(
     candidate: ValuedCover[Scalar],
     rows: ValuedRows[Scalar],
     tree: TreeArrays[Scalar],
-    room: Workspace[Scalar],
+    workspace: Workspace[Scalar],
 ) -> tuple[bool, Scalar, int]:
     """What `kanon_milp.bounds.tree_subproblem.compose` does, for a star."""
     # tuples of arrays take long to hand on: only numbers and single arrays are here
@@ -413,14 +430,14 @@ def compose_star(
     # per value of the cover: what its next row costs, what is left of that row, up to which X it costs as much, X, the
     # most that X may be, and the place of the row
     keys, left, ends, held, most, at = (
-        room.keys,
-        room.amounts,
-        room.other_keys,
-        room.fixed,
-        room.other_amounts,
-        room.begins,
+        workspace.keys,
+        workspace.amounts,
+        workspace.other_keys,
+        workspace.fixed,
+        workspace.other_amounts,
+        workspace.begins,
     )
-    heap, taken, amounts = room.other_items, room.chosen, room.chosen_amounts
+    heap, taken, amounts = workspace.other_items, workspace.chosen, workspace.chosen_amounts
     need = size * grain
     value = -theta * tree.closeness * size
     chosen, cell, length, different = 0, 0, 0, 0
@@ -520,9 +537,9 @@ def cheapest_of_size(
     candidate: ValuedCover[Scalar],
     rows: ValuedRows[Scalar],
     tree: TreeArrays[Scalar],
-    room: Workspace[Scalar],
+    workspace: Workspace[Scalar],
 ) -> tuple[bool, Scalar, int]:
     """`compose`, by the shorter way where the tree is a star."""
     if tree.star:
-        return compose_star(size, integral, candidate, rows, tree, room)
-    return compose(size, integral, candidate, rows, tree, room)
+        return compose_star(size, integral, candidate, rows, tree, workspace)
+    return compose(size, integral, candidate, rows, tree, workspace)

@@ -134,7 +134,7 @@ def lowest_size(
     candidate: ValuedCover[Scalar],
     rows: ValuedRows[Scalar],
     tree: TreeArrays[Scalar],
-    room: Workspace[Scalar],
+    workspace: Workspace[Scalar],
 ) -> tuple[bool, int, Scalar]:
     """The smallest size from which on h falls no more, by bisection that begins around `near`: (possible, size, h)."""
     # the last values found, by parity of the size: two neighbours are compared at a time
@@ -148,7 +148,7 @@ def lowest_size(
             slot = size % 2
             if sizes[slot] != size:
                 sizes[slot] = size
-                possible[slot], values[slot], _ = cheapest_of_size(size, tree.convex, candidate, rows, tree, room)
+                possible[slot], values[slot], _ = cheapest_of_size(size, tree.convex, candidate, rows, tree, workspace)
         here, ahead = at % 2, (at + 1) % 2
         if last:
             return possible[here], at, values[here]
@@ -185,7 +185,7 @@ def _walk(
     candidate: ValuedCover[Scalar],
     rows: ValuedRows[Scalar],
     tree: TreeArrays[Scalar],
-    room: Workspace[Scalar],
+    workspace: Workspace[Scalar],
 ) -> tuple[bool, int, Scalar]:
     """The least H, tried from the lowest point of h to both sides: (possible, size, H or a bound below it)."""
     least, most = candidate.least, candidate.support
@@ -203,7 +203,7 @@ def _walk(
         size, integral = sides[side], known[side]
         if integral and tried == tries:
             return True, best_size, min(best, bounds[side]) if found else bounds[side]
-        possible, value, _ = cheapest_of_size(size, integral, candidate, rows, tree, room)
+        possible, value, _ = cheapest_of_size(size, integral, candidate, rows, tree, workspace)
         if not integral:
             known[side], bounds[side], over[side] = True, value, not possible
             continue
@@ -223,7 +223,7 @@ def cheapest_of_candidate(
     candidate: ValuedCover[Scalar],
     rows: ValuedRows[Scalar],
     tree: TreeArrays[Scalar],
-    room: Workspace[Scalar],
+    workspace: Workspace[Scalar],
 ) -> tuple[Scalar, int, int]:
     """φ_g of one candidate, the size at which h is lowest, looked for around `near`, and the size of its group.
 
@@ -234,13 +234,13 @@ def cheapest_of_candidate(
         return never, least, least
     near = min(max(near, least), support)
     if tree.convex:
-        near = _lowest_plain(candidate, rows, tree.presence, room.seen)
+        near = _lowest_plain(candidate, rows, tree.presence, workspace.seen)
     possible, lowest, bound = lowest_size(
-        near if tree.convex else least, near if tree.convex else support, near, candidate, rows, tree, room
+        near if tree.convex else least, near if tree.convex else support, near, candidate, rows, tree, workspace
     )
     size = lowest
     if possible and not tree.convex and (bound < 0 or everything):
-        possible, size, bound = _walk(lowest, bound, tries, candidate, rows, tree, room)
+        possible, size, bound = _walk(lowest, bound, tries, candidate, rows, tree, workspace)
     if not possible:
         return never, lowest, size
     # no group costs less than all negative rows; with a charge that is too large the bound may
@@ -257,7 +257,7 @@ def cheapest_negative(
     candidate: ValuedCover[np.float64],
     rows: ValuedRows[np.float64],
     tree: TreeArrays[np.float64],
-    room: Workspace[np.float64],
+    workspace: Workspace[np.float64],
 ) -> tuple[bool, np.float64, int]:
     """The least of 0 and φ_g, looked for from a size of group near the best one: (whether any h is negative, φ_g, size
     of the group; where no h is negative, the size at which it is lowest).
@@ -269,11 +269,11 @@ def cheapest_negative(
     near = min(max(near, least), support)
     best, best_size, tried = candidate.w * 0, near, 0
     if tree.convex:
-        phi, _, size = cheapest_of_candidate(near, tries, NEVER, False, candidate, rows, tree, room)
+        phi, _, size = cheapest_of_candidate(near, tries, NEVER, False, candidate, rows, tree, workspace)
         return bool(phi < 0), phi if phi < 0 else best, size
-    possible, bound, _ = cheapest_of_size(near, False, candidate, rows, tree, room)
+    possible, bound, _ = cheapest_of_size(near, False, candidate, rows, tree, workspace)
     if not possible or bound >= 0:
-        possible, near, bound = lowest_size(least, support, near, candidate, rows, tree, room)
+        possible, near, bound = lowest_size(least, support, near, candidate, rows, tree, workspace)
         if not possible or bound >= 0:
             return False, best, near
     for step in (1, -1):
@@ -281,18 +281,18 @@ def cheapest_negative(
         fence = near  # h is below the least H from `near` up to here
         while least <= size <= support:
             if tried == tries:
-                phi, _, size = cheapest_of_candidate(best_size, tries, NEVER, False, candidate, rows, tree, room)
+                phi, _, size = cheapest_of_candidate(best_size, tries, NEVER, False, candidate, rows, tree, workspace)
                 return True, phi if phi < 0 else best * 0, size
             if (size - fence) * step > 0:
                 ahead = min(max(size + STRIDE * step, least), support)
                 for fence in (ahead, size):
-                    possible, value, _ = cheapest_of_size(fence, False, candidate, rows, tree, room)
+                    possible, value, _ = cheapest_of_size(fence, False, candidate, rows, tree, workspace)
                     if possible and value < best:
                         break
                 if not possible or value >= best:
                     break
             tried += 1
-            possible, value, _ = cheapest_of_size(size, True, candidate, rows, tree, room)
+            possible, value, _ = cheapest_of_size(size, True, candidate, rows, tree, workspace)
             if possible and value < best:
                 best, best_size = value, size
             size += step
@@ -310,7 +310,7 @@ def cheapest_by_size(
     candidates: ValuedCandidates[Scalar],
     rows: ValuedRows[Scalar],
     tree: TreeArrays[Scalar],
-    room: Workspace[Scalar],
+    workspace: Workspace[Scalar],
     tries: int,
     never: Scalar,
     everything: bool,
@@ -333,7 +333,7 @@ def cheapest_by_size(
         if below < 0 or everything:
             candidate = candidate_of(candidates, g)
             phi[g], sizes[g], groups[g] = cheapest_of_candidate(
-                sizes[g], tries, never, everything, candidate, rows, tree, room
+                sizes[g], tries, never, everything, candidate, rows, tree, workspace
             )
 
 
@@ -357,13 +357,14 @@ def choose_rows(
     candidate: ValuedCover[np.float64],
     rows: ValuedRows[np.float64],
     tree: TreeArrays[np.float64],
-    room: Workspace[np.float64],
+    workspace: Workspace[np.float64],
 ) -> int:
-    """How many entries of `room.chosen` are the cheapest group of a size; with fractions of rows where there is none of
+    """How many entries of `workspace.chosen` are the cheapest group of a size; with fractions of rows where there is
+    none of
     integer numbers."""
     chosen = 0
     for fractions in range(2):
-        possible, _, chosen = cheapest_of_size(size, not fractions, candidate, rows, tree, room)
+        possible, _, chosen = cheapest_of_size(size, not fractions, candidate, rows, tree, workspace)
         if possible:
             break
     return chosen
@@ -375,15 +376,15 @@ def _excess(
     chosen: int,
     rows: ValuedRows[np.float64],
     tree: TreeArrays[np.float64],
-    room: Workspace[np.float64],
+    workspace: Workspace[np.float64],
     held: Floats,
     below: Floats,
 ) -> float:
-    """Σ_v weight_v·|X_v - share_v·S| - t·S of the group that is in the room. held, below: (nodes + 1,), for sums."""
+    """Σ_v weight_v·|X_v - share_v·S| - t·S of the group in the workspace. held, below: (nodes + 1,), for sums."""
     for v in range(len(held)):
         held[v] = 0.0
     for at in range(chosen):
-        held[rows.value[room.chosen[at]]] += room.chosen_amounts[at]
+        held[rows.value[workspace.chosen[at]]] += workspace.chosen_amounts[at]
     top, far = 0, -tree.closeness * size
     for v in range(len(tree.own)):
         inside = held[tree.own[v]] if tree.own[v] >= 0 else 0.0
@@ -401,7 +402,7 @@ def take_groups(
     candidates: ValuedCandidates[np.float64],
     rows: ValuedRows[np.float64],
     tree: TreeArrays[np.float64],
-    room: Workspace[np.float64],
+    workspace: Workspace[np.float64],
     wanted: Flags,
     sizes: Ints,
     taken: Taken,
@@ -417,20 +418,20 @@ def take_groups(
             taken.excess[g] = 0.0
         if not wanted[g]:
             continue
-        chosen = choose_rows(sizes[g], candidate_of(candidates, g), rows, tree, room)
+        chosen = choose_rows(sizes[g], candidate_of(candidates, g), rows, tree, workspace)
         if len(taken.rows) > 0:
             for at in range(chosen):
-                taken.rows[room.chosen[at]] += room.chosen_amounts[at]
+                taken.rows[workspace.chosen[at]] += workspace.chosen_amounts[at]
         if asked and charged:
-            taken.excess[g] = _excess(sizes[g], chosen, rows, tree, room, held, below)
+            taken.excess[g] = _excess(sizes[g], chosen, rows, tree, workspace, held, below)
         if len(taken.average) == 0:
             continue
         for at in range(chosen):
             low, high = candidates.indptr[g], candidates.indptr[g + 1]
             while low < high:
                 middle = (low + high) // 2
-                if taken.members[middle] < room.chosen[at]:
+                if taken.members[middle] < workspace.chosen[at]:
                     low = middle + 1
                 else:
                     high = middle
-            taken.average[low] += taken.average[-1] * room.chosen_amounts[at]
+            taken.average[low] += taken.average[-1] * workspace.chosen_amounts[at]

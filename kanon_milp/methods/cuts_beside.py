@@ -67,9 +67,9 @@ class CutsBeside:
             self._done()
 
     def _raise(self) -> None:
-        from kanon_milp.bounds.columns.relax_and_cut import CutAscent  # its code is compiled
+        from kanon_milp.bounds.columns.relax_and_cut import RelaxAndCut  # its code is compiled
 
-        ascent = CutAscent.of(self._instance, self.dual, self._bound_limit(), on_progress=self._tracker.show)
+        ascent = RelaxAndCut.of(self._instance, self.dual, self._bound_limit(), on_progress=self._tracker.show)
         seconds, ended = FIRST_SECONDS, False
         while not ended:
             ascent.limit = self._bound_limit()

@@ -35,9 +35,9 @@ from kanon_milp.bounds.closed_form import PricedCandidates
 from kanon_milp.bounds.columns.cut_rounds import _next_unit, raise_bound
 from kanon_milp.bounds.columns.relax_and_cut import (
     Columns,
-    CutAscent,
     CutEvaluator,
     Multipliers,
+    RelaxAndCut,
     minimize,
     relax_and_cut,
 )
@@ -257,7 +257,7 @@ def test_steps_come_near_the_value_of_the_linear_program() -> None:
     """Over the groups at hand, with multipliers up to 0.1 from the best ones, by an independent solver."""
     instance = reduced(census_problem(120, 3))
     at = CutEvaluator(instance, lagrangian(instance, iterations=300))
-    ascent = CutAscent(at, BoundLimit(rounds=6))
+    ascent = RelaxAndCut(at, BoundLimit(rounds=6))
     ascent.maximize()
     columns, groups = ascent.pool.columns, ascent.pool.groups
     assert at.rank_one_cuts.count

@@ -75,7 +75,7 @@ def priced(
 @contextmanager
 def searching(nodes: tuple[int, int]) -> Iterator[None]:
     """With so many nodes one by one, and of branch and bound over rows, for each group."""
-    with mock.patch.multiple(valued_pricing, NODES=(nodes,), NODES_OF_WORK=(nodes,)):
+    with mock.patch.multiple(valued_pricing, NODES=(nodes,), NODES_OF_EMD=(nodes,)):
         yield
 
 
@@ -253,7 +253,7 @@ def test_prices_that_are_no_better_are_looked_at_less_closely(kind: str) -> None
     pricing = RequiredProgram.of(instance, DualPoint(multipliers, charges=np.zeros(0))).pricing(cuts)
     value, groups = pricing(prices, below)
     assert groups.count
-    with mock.patch.multiple(valued_pricing, NODES=((5, 0), (10**9, 0)), NODES_OF_WORK=((5, 0), (10**9, 0))):
+    with mock.patch.multiple(valued_pricing, NODES=((5, 0), (10**9, 0)), NODES_OF_EMD=((5, 0), (10**9, 0))):
         for known in (value + 1, value - 1):
             less, some = pricing(prices, below, known)
             assert less <= value + 1e-9

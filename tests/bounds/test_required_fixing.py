@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from unittest.mock import patch
-
 import numpy as np
 import polars as pl
 import pytest
@@ -18,10 +16,10 @@ from test_required_bound import drawn
 from test_required_cuts import LIMITED, WORKED
 
 import kanon_milp as km
-from kanon_milp.bounds import reduced_costs
 from kanon_milp.bounds.columns.cut_rounds import CutRounds
 from kanon_milp.bounds.dual import NEVER, DualPoint, can_be_priced, prove, round_dual
 from kanon_milp.bounds.lagrangian_bound import required_bound
+from kanon_milp.bounds.parameters import FixingParameters
 from kanon_milp.bounds.rank_one_cuts import RankOneCuts
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.bounds.registry import BoundLimit
@@ -61,9 +59,10 @@ def test_fixing_keeps_all_that_is_better_than_the_incumbent(case: SensitiveCase,
     good = data.draw(st.booleans())
     of = good_multipliers(instance, denominator) if good else drawn(data, instance, denominator)
     limit = data.draw(st.sampled_from([NO_LIMIT, Limit(0.0)]))
-    fixing = ReducedCosts(DualPoint(of[0], charges=of[1], denominator=denominator), units + above, limit=limit)
-    with patch.object(reduced_costs, "AT_ONCE", data.draw(st.sampled_from([1, 5, 10**6]))):
-        check(start, steps, fixing, above, data)
+    exact = DualPoint(of[0], charges=of[1], denominator=denominator)
+    params = FixingParameters(at_once=data.draw(st.sampled_from([1, 5, 10**6])))
+    fixing = ReducedCosts(exact, units + above, limit=limit, params=params)
+    check(start, steps, fixing, above, data)
 
 
 @given(sensitive_cases((*LIMITED, *WORKED), max_rows=7, sides=False, most=2), st.data())

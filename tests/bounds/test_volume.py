@@ -16,7 +16,7 @@ from present import present
 from scipy.optimize import linprog
 
 from kanon_milp.bounds.evaluation import Evaluation, Evaluator
-from kanon_milp.bounds.lagrangian_bound import Ascent
+from kanon_milp.bounds.lagrangian_bound import VolumeAlgorithm
 from kanon_milp.bounds.registry import BoundLimit
 from kanon_milp.system.arrays import Floats
 
@@ -91,7 +91,7 @@ def written(seed: int) -> Written:
 @settings(deadline=None, max_examples=examples(300, 30))
 def test_it_reaches_the_maximum(seed: int) -> None:
     function = written(seed)
-    ascent = Ascent(function, BoundLimit())
+    ascent = VolumeAlgorithm(function, BoundLimit())
     ascent.maximize(packing_cuts=False)
     assert ascent.value == pytest.approx(function(ascent.best).value)
     assert ascent.value == pytest.approx(function.largest(), rel=2e-4, abs=2e-4)

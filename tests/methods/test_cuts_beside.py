@@ -18,7 +18,7 @@ from present import present
 import kanon_milp as km
 from kanon_milp.bounds import BoundLimit, DualPoint, lagrangian, proven_bound, round_dual
 from kanon_milp.bounds.built_in import certified
-from kanon_milp.bounds.columns.relax_and_cut import CutAscent, relax_and_cut
+from kanon_milp.bounds.columns.relax_and_cut import RelaxAndCut, relax_and_cut
 from kanon_milp.bounds.registry import ProvenBound
 from kanon_milp.heuristics.greedy import greedy
 from kanon_milp.heuristics.search import Search
@@ -88,10 +88,10 @@ def test_cuts_raise_the_bound_and_are_certified_again_and_again(
     assert tracker.bound <= present(km.solve(PROBLEM, method="milp").require_optimal().objective)
 
 
-class Ascent:
+class VolumeAlgorithm:
     """Instead of one with cuts: `maximize` is what is to happen."""
 
-    def __init__(self, dual: DualPoint, maximize: Callable[[Ascent], bool]) -> None:
+    def __init__(self, dual: DualPoint, maximize: Callable[[VolumeAlgorithm], bool]) -> None:
         self.dual, self._maximize, self.calls, self.limit = dual, maximize, 0, BoundLimit()
 
     def maximize(self, pause: float) -> bool:
@@ -103,9 +103,11 @@ class Ascent:
         return self.dual
 
 
-def instead(monkeypatch: pytest.MonkeyPatch, dual: DualPoint, maximize: Callable[[Ascent], bool]) -> Ascent:
-    ascent = Ascent(dual, maximize)
-    monkeypatch.setattr(CutAscent, "of", lambda *_, **__: ascent)
+def instead(
+    monkeypatch: pytest.MonkeyPatch, dual: DualPoint, maximize: Callable[[VolumeAlgorithm], bool]
+) -> VolumeAlgorithm:
+    ascent = VolumeAlgorithm(dual, maximize)
+    monkeypatch.setattr(RelaxAndCut, "of", lambda *_, **__: ascent)
     return ascent
 
 
@@ -127,7 +129,7 @@ def test_the_target_is_the_best_table_so_far(
 ) -> None:
     targets: list[float | None] = []
 
-    def maximize(ascent: Ascent) -> bool:
+    def maximize(ascent: VolumeAlgorithm) -> bool:
         targets.append(ascent.limit.target)
         best = present(tracker.best)
         tracker.best = replace(best, cost=best.cost - 1)
@@ -168,7 +170,7 @@ def test_a_search_that_is_good_enough_or_fails_ends_them(
 ) -> None:
     begun = threading.Event()
 
-    def maximize(ascent: Ascent) -> bool:
+    def maximize(ascent: VolumeAlgorithm) -> bool:
         begun.set()
         while not ascent.limit.over:
             time.sleep(0.01)
@@ -211,7 +213,7 @@ def test_both_agree_on_what_is_near_enough(
 def test_an_error_in_the_thread_is_raised(
     instance: Instance, dual: DualPoint, tracker: Tracker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def maximize(_: Ascent) -> bool:
+    def maximize(_: VolumeAlgorithm) -> bool:
         raise ZeroDivisionError
 
     instead(monkeypatch, dual, maximize)

@@ -211,8 +211,8 @@ class BranchAndBound:
         solved = self._leaf(node, limit, leaf) if first else node
         if solved is None or solved.bound > self.cutoff - 1:
             return None if solved is None else []
-        room = self.cutoff - 1 + self._bounds.constant - float(master.value)
-        pair = best_pair(master, self.pairs, node.pairs, room, node.scores, limit, self.params)
+        slack = self.cutoff - 1 + self._bounds.constant - float(master.value)
+        pair = best_pair(master, self.pairs, node.pairs, slack, node.scores, limit, self.params)
         if limit.over:
             return None
         if pair is not None:

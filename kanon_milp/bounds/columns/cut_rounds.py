@@ -132,7 +132,9 @@ class CutRounds:
         self.params = params.of(RoundParameters)
         self.required = dual.charges is not None
         if self.required and not can_be_priced(instance):
-            raise InputError("rank-1 cuts need limits of the values of one sensitive attribute, or of its work, alone")
+            raise InputError(
+                "rank-1 cuts need limits of the values of one sensitive attribute, or of its EMD cost, alone"
+            )
         self.instance, self._dual = instance, dual
         groups = Groups.none() if table is None else Groups.of_assignment(table)
         self._program = group_program(instance, dual, params.of(ColumnParameters))

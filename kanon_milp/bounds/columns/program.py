@@ -14,9 +14,9 @@ and what they cost on the right side is not in L here.
 
 Under requirements of sensitive values the groups are those that meet a relaxation of these
 (`kanon_milp.bounds.relaxations`) instead of all of some size. For one sensitive attribute whose values are limited each
-for itself (p-sensitivity, frequency l-diversity, α, β, δ, the equal distance between up to three values), or whose work
-is (the equal distance, and values one after the other: `accepts`). Work is charged in bounds that come first, and exact
-in the end (`kanon_milp.bounds.valued_pricing`).
+for itself (p-sensitivity, frequency l-diversity, α, β, δ, the equal distance between up to three values), or whose EMD
+cost is (the equal distance, and values one after the other: `accepts`). EmdCost is charged in bounds that come first,
+and exact in the end (`kanon_milp.bounds.valued_pricing`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from kanon_milp.bounds.parameters import ColumnParameters
 from kanon_milp.bounds.pricing import cheapest_groups, unsorted_rows
 from kanon_milp.bounds.rank_one_cuts import CutsByType, PricedCuts, RankOneCuts
 from kanon_milp.bounds.relaxations import relaxations_of
-from kanon_milp.bounds.size_search import Work, work_of
+from kanon_milp.bounds.size_search import EmdCost, emd_cost_of
 from kanon_milp.bounds.tree_subproblem import ValuedRows
 from kanon_milp.bounds.valued_pricing import ALL_NODES, Answers, cheapest_valued_groups, nodes_of
 from kanon_milp.presolve.assignment import Groups
@@ -155,12 +155,11 @@ SPREAD_TERMS = 32  # times their cost is what cuts charged to single rows may ad
 @dataclass(frozen=True, eq=False)
 class RequiredProgram(GroupProgram):
     """As `GroupProgram`, over the groups that meet the relaxation of `at`.
-
-    work: what that says of it. thetas: charges θ, float64 (G,); pricing makes them better.
+    emd: what that says of it. thetas: charges θ, float64 (G,); pricing makes them better.
     """
 
     at: RequiredEvaluator
-    work: Work
+    emd: EmdCost
     thetas: Floats
 
     @classmethod
@@ -169,13 +168,13 @@ class RequiredProgram(GroupProgram):
         assert dual.charges is not None
         charges = dual.charges.copy() if len(dual.charges) else None
         at = RequiredEvaluator(instance, dual.multipliers, charges)
-        work = work_of(relaxations_of(instance)[0], int(instance.candidates.support.max(initial=0)))
+        emd = emd_cost_of(relaxations_of(instance)[0], int(instance.candidates.support.max(initial=0)))
         thetas = np.zeros(instance.candidates.count) if charges is None else charges
-        return cls(at.candidates, instance.types.counts, dual, at, work, thetas, params=params)
+        return cls(at.candidates, instance.types.counts, dual, at, emd, thetas, params=params)
 
     @property
     def charges(self) -> Floats:
-        """θ, float64 (G,), none where no work is charged."""
+        """θ, float64 (G,), none where no EMD cost is charged."""
         return self.thetas if self.at.charged else np.zeros(0)
 
     @property
@@ -214,15 +213,15 @@ class RequiredPricing(Pricing):
         phi[:] = max(below, 0.0)
         if relaxed.plain:  # whose covers are sorted otherwise
             relaxed.covers = relaxed.cells.covers(at.instance, prices.multipliers)
-        some, room = at.some(0, 0, len(phi), thetas), relaxed.rooms[0][1]
+        some, workspace = at.some(0, 0, len(phi), thetas), relaxed.workspaces[0][1]
         rows = ValuedRows(self.counts, prices.multipliers, relaxed.cells.rank)
         cuts = PricedCuts(*self.by_type, prices.cut_multipliers)
         constant = float(self.counts @ prices.multipliers) - float(self.limits @ prices.cut_multipliers)
         least, groups = np.zeros(len(phi)), Groups.none()
-        for nodes in nodes_of(program.work):
+        for nodes in nodes_of(program.emd):
             answers = Answers.of(chosen, np.float64(0))
             limits = np.float64(below), np.float64(HIGHEST), *nodes, ALL_NODES
-            found = cheapest_valued_groups(some, rows, relaxed.tree, program.work, room, cuts, limits, answers)
+            found = cheapest_valued_groups(some, rows, relaxed.tree, program.emd, workspace, cuts, limits, answers)
             groups = groups.joined(Groups.of_rows(*found))
             phi[chosen], least[chosen] = answers.phi, np.minimum(answers.cheapest, 0.0)
             chosen = chosen[~answers.complete]

@@ -320,7 +320,7 @@ class GroupPool:
         )  # fmt: skip
 
 
-class CutAscent:
+class RelaxAndCut:
     """Rounds of steps, and of rank-1 cuts that the point of the linear program violates.
 
     best: the point that steps go out from, the best one so far. value, phi: there.
@@ -357,7 +357,7 @@ class CutAscent:
         threads: int = 1,
         on_progress: OnProgress | None = None,
         params: Parameters = DEFAULT,
-    ) -> CutAscent:
+    ) -> RelaxAndCut:
         """From these multipliers."""
         at = CutEvaluator(instance, dual, threads, params)
         at.sort(dual.multipliers)
@@ -498,7 +498,7 @@ def relax_and_cut(
 
     The same on any number of threads, and each time for a number of rounds.
     """
-    ascent = CutAscent.of(instance, dual, limit, threads, on_progress, params)
+    ascent = RelaxAndCut.of(instance, dual, limit, threads, on_progress, params)
     ascent.maximize()
     better = replace(ascent.end(), open_share=dual.open_share)
     return better if exact_value(instance, round_dual(better)) > exact_value(instance, round_dual(dual)) else dual

@@ -80,14 +80,14 @@ def best_pair(
     master: Master,
     pairs: Pairs,
     left: Flags,
-    room: float,
+    slack: float,
     scores: dict[int, float],
     limit: Limit,
     params: BranchParameters,
 ) -> int | None:
     """The pair to branch on; None where no share of a single row is fractional.
 
-    left: bool (pairs,), the pairs that there are. room: by how much a side has to rise to be closed. scores: of pairs
+    left: bool (pairs,), the pairs that there are. slack: by how much a side has to rise to be closed. scores: of pairs
     that were tried before, by position; gets those that are tried now.
     """
     highs, artificial = master.highs, 2 * pairs.types
@@ -98,7 +98,7 @@ def best_pair(
     fractional = np.flatnonzero(left & pairs.single & (share > params.integral) & (share < 1 - params.integral))
     if not len(fractional):
         return None
-    trial = _Trial(master, pairs, left, room, params)
+    trial = _Trial(master, pairs, left, slack, params)
     known = sorted((p for p in fractional.tolist() if scores.get(p, 0.0) > 0), key=lambda p: -scores[p])[
         : params.remembered
     ]
@@ -134,10 +134,10 @@ def _diverse(fractional: Ints, share: Floats, pairs: Pairs) -> Ints:
 class _Trial:
     """The rise on both sides of a pair, from one basis of the master problem; `end` leaves it as it was."""
 
-    def __init__(self, master: Master, pairs: Pairs, left: Flags, room: float, params: BranchParameters) -> None:
+    def __init__(self, master: Master, pairs: Pairs, left: Flags, slack: float, params: BranchParameters) -> None:
         self.params = params
         self.highs, self.groups, self.artificial = master.highs, master.groups, 2 * pairs.types
-        self.pairs, self.left, self.most = pairs, left, room + params.clear
+        self.pairs, self.left, self.most = pairs, left, slack + params.clear
         self.value, self.basis = self.highs.getInfo().objective_function_value, self.highs.getBasis()
         self.highs.setOptionValue("simplex_strategy", DUAL)
 
