@@ -17,7 +17,7 @@ from oracle import optimum
 from present import present
 from sensitive_cases import SensitiveCase, sensitive_cases
 from strategies import covered
-from test_bounds import Q8, reduced, strong_lp
+from test_lagrangian_bound import Q8, reduced, strong_lp
 
 import kanon_milp as km
 from kanon_milp.bounds import lagrangian

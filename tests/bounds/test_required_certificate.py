@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from sensitive_cases import KINDS, SensitiveCase, sensitive_cases
 from strategies import covered
-from test_bounds import Q8
+from test_lagrangian_bound import Q8
 
 import kanon_milp as km
 from kanon_milp.bounds import Certificate

@@ -18,7 +18,7 @@ from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from sensitive_cases import CLOSENESS, SensitiveCase, sensitive_cases
-from test_rank_one import Row, drawn_rows
+from test_rank_one_cuts import Row, drawn_rows
 
 import kanon_milp as km
 from kanon_milp.bounds import valued_pricing

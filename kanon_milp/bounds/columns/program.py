@@ -149,9 +149,6 @@ def _coefficients(groups: Ragged[np.int64], copies: Ints, cuts: CutsByType) -> t
     return cut[:end].copy(), column[:end].copy(), times[:end].copy()
 
 
-SPREAD_TERMS = 32  # times their cost is what cuts charged to single rows may add up to
-
-
 @dataclass(frozen=True, eq=False)
 class RequiredProgram(GroupProgram):
     """As `GroupProgram`, over the groups that meet the relaxation of `at`.

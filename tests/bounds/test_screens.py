@@ -17,7 +17,7 @@ from oracle import optimum
 from present import present
 from sensitive_cases import KINDS, SensitiveCase, sensitive_cases
 from strategies import covered
-from test_bounds import Q8, reduced
+from test_lagrangian_bound import Q8, reduced
 
 import kanon_milp as km
 from kanon_milp.bounds import evaluation, lagrangian, tree_subproblem, valued_groups

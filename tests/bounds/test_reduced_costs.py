@@ -1,6 +1,11 @@
-"""Fixing with the bound of all requirements keeps what is better than the incumbent, and takes what cannot be."""
+"""Fixing by reduced costs keeps all that is better than the incumbent; multipliers of merged types prove the same.
+
+Fixing with the bound of all requirements keeps what is better than the incumbent, and takes what cannot be.
+"""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -9,13 +14,15 @@ from effort import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from present import present
-from reduction_cases import CHAIN, best, relaxed
+from reduction_cases import CHAIN, best, covered, multipliers, relaxed, table_of
 from sensitive_cases import SensitiveCase, sensitive_cases
-from test_rank_one import drawn_rows
+from strategies import Case, cases
+from test_rank_one_cuts import drawn_rows
 from test_required_bound import drawn
 from test_required_cuts import LIMITED, WORKED
 
 import kanon_milp as km
+from kanon_milp.bounds import ExactDual, exact_value
 from kanon_milp.bounds.columns.cut_rounds import CutRounds
 from kanon_milp.bounds.dual import NEVER, DualPoint, can_be_priced, prove, round_dual
 from kanon_milp.bounds.lagrangian_bound import required_bound
@@ -26,9 +33,82 @@ from kanon_milp.bounds.registry import BoundLimit
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.assignment import expand
 from kanon_milp.presolve.instance import Instance, prepare
-from kanon_milp.presolve.reductions import REDUCTIONS, Step, Viability, reduce, restore
+from kanon_milp.presolve.reductions import (
+    REDUCTIONS,
+    Dominance,
+    EqualSignature,
+    Step,
+    Viability,
+    reduce,
+    restore,
+    restore_values,
+)
 from kanon_milp.system.arrays import Ints
 from kanon_milp.system.limit import NO_LIMIT, Limit
+
+
+@given(st.one_of(cases(max_rows=8), sensitive_cases(max_rows=7)), st.data())
+@settings(relaxed, max_examples=examples(30, 10))
+def test_fixing_keeps_all_that_is_better_than_the_incumbent(case: Case | SensitiveCase, data: st.DataObject) -> None:
+    problem = case.problem()
+    assume(problem.objective == "loss")
+    chain = data.draw(st.sampled_from([(Viability(),), REDUCTIONS, CHAIN]))
+    start = prepare(problem)
+    steps = reduce(start, chain)
+    instance = steps[-1].instance
+    found = best(instance)
+    assume(found is not None)
+    assert found is not None
+    units = int(found[0] / instance.levels.unit)
+    above = data.draw(st.sampled_from([1, 2, 0, -1]))
+    dual = multipliers(data, instance)
+    step = ReducedCosts(dual, units + above).apply(instance)
+    left = best(step.instance)
+    if above > 0:
+        assert left is not None
+        assert left[0] == found[0]
+        whole = restore([*steps, step], left[1])
+        release = expand(start, whole)
+        assert km.verify(problem, problem.table.released(release.columns)).cost == found[0]
+        # merging what is left keeps it as well
+        again = best(EqualSignature().apply(step.instance).instance)
+        assert again is not None
+        assert again[0] == found[0]
+    else:
+        assert left is None or left[0] >= found[0]
+    # a table that is to be kept is in what is left, and nothing is lost by it
+    kept_too = ReducedCosts(dual, units + above, found[1]).apply(instance)
+    with_table = best(kept_too.instance)
+    assert with_table is not None
+    assert with_table[0] == found[0]
+    assert kept_too.instance.candidates.pairs >= step.instance.candidates.pairs
+    # a pair that is gone is in no solution below the incumbent
+    kept = set(zip(step.origin[step.instance.candidates.candidate_of_pair()], step.instance.candidates.members))  # noqa: B905
+    pairs = list(zip(instance.candidates.candidate_of_pair(), instance.candidates.members))  # noqa: B905
+    gone = [at for at, pair in enumerate(pairs) if pair not in kept]
+    if gone:
+        with_it = best(instance, data.draw(st.sampled_from(gone)))
+        assert with_it is None or with_it[0] >= (units + above) * instance.levels.unit
+
+
+def test_fixing_is_about_the_loss_and_comes_after_dominance() -> None:
+    problem = km.Problem(table_of("aa ab bb ba"), [km.KAnonymity(2)])
+    instance = reduce(prepare(problem))[-1].instance
+    step = ReducedCosts(ExactDual(np.zeros(4, dtype=np.int64)), 5).apply(instance)
+    with pytest.raises(ValueError, match="dominance reads the values"):
+        Dominance().apply(step.instance)
+    groups = replace(problem, objective="max_groups")
+    assert not ReducedCosts(ExactDual(np.zeros(4, dtype=np.int64)), 5).accepts(groups)
+
+
+@given(st.one_of(cases(max_rows=9, sides=False), sensitive_cases(max_rows=8, sides=False)), st.data())
+@settings(relaxed, max_examples=examples(20, 6))
+def test_multipliers_of_merged_row_types_prove_the_same_of_all(case: Case | SensitiveCase, data: st.DataObject) -> None:
+    steps = reduce(prepare(case.problem()), CHAIN)
+    merged, before = steps[-1].instance, steps[-1].before
+    dual = multipliers(data, merged) if covered(merged) else ExactDual(np.zeros(merged.types.count, dtype=np.int64))
+    spread = dual.restored(lambda values: restore_values(steps, values))
+    assert exact_value(before, spread) == exact_value(merged, dual)
 
 
 def good_multipliers(instance: Instance, denominator: int) -> tuple[Ints, Ints]:
@@ -48,7 +128,7 @@ def reduced(start: Instance, data: st.DataObject) -> tuple[list[Step], int]:
 
 @given(sensitive_cases(max_rows=7), st.data())
 @settings(relaxed, max_examples=examples(120, 24))
-def test_fixing_keeps_all_that_is_better_than_the_incumbent(case: SensitiveCase, data: st.DataObject) -> None:
+def test_fixing_under_requirements_keeps_all_that_is_better(case: SensitiveCase, data: st.DataObject) -> None:
     problem = case.problem()
     assume(problem.objective == "loss" and problem.attributes)
     start = prepare(problem)
