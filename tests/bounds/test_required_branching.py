@@ -130,9 +130,9 @@ def branched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def _only_a_table(self: RequiredSearch, *given: Any, **_: Any) -> None:
     """A first table, and no better one."""
-    proven, effort, seed = given
+    point, proof, effort, seed = given
     if self.tracker.best is None:
-        self._constructed(proven.value, proven.point, effort, seed)
+        self._constructed(proof.value, point, effort, seed)
 
 
 @pytest.mark.parametrize(("kind", "rows", "seed"), [("p", 28, 2), ("l", 24, 1), ("t", 28, 2), ("t ordered", 60, 2)])
