@@ -26,6 +26,7 @@ from kanon_milp.system.arrays import Floats, Ints, Ints32
 from kanon_milp.system.jit import compiled, compiled_part_in_place
 from kanon_milp.system.limit import Limit
 
+TRIES = SubproblemParameters.tries  # as a number, which compiled code can read
 SLACKS = (0.0, 0.5, 1.0, 2.0)  # cells by which a group may cost more than its multipliers
 PROMISING = 1.5  # cells; candidates with a larger φ are not worth a look
 LOOKED_AT = 3.0  # cells; the same for the rows that mending moves
