@@ -262,7 +262,7 @@ class RequiredEvaluator(Evaluator):
         if v not in self.charged:
             return np.zeros(count)
         begin = self.types + self.charged.index(v) * count
-        return point[begin : begin + count]
+        return point[begin : begin + count].copy()  # the search for charges changes them
 
     def __call__(self, point: Floats, *, everything: bool = False) -> Evaluation:
         """L, φ and a subgradient: rows not yet placed, and EMD cost above what is allowed."""
