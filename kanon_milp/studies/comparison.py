@@ -306,9 +306,9 @@ def _solved(
         message = "" if result.table is not None else result.message or result.stop_reason
         found = [Compared(name, result.exact_objective, result.exact_bound, result.proof, seconds, metrics, message)]
     if as_boxes and result.groups is not None and found[0].metrics is not None:
-        beside, cut = _given(problem, f"{name} as boxes", boxes(result), missing_keys), found[0].interrupted
-        message = "; ".join(each for each in (CUT if cut else "", beside.message) if each)
-        found.append(replace(beside, message=message, interrupted=cut))
+        other, cut = _given(problem, f"{name} as boxes", boxes(result), missing_keys), found[0].interrupted
+        message = "; ".join(each for each in (CUT if cut else "", other.message) if each)
+        found.append(replace(other, message=message, interrupted=cut))
     return found
 
 

@@ -56,7 +56,6 @@ class DataSet:
 
 
 def _complete_cases(frame: pl.DataFrame) -> pl.DataFrame:
-    """The rows of adult_raw without a missing value on the nine columns of `adult`."""
     return frame.select(ADULT).filter(pl.all_horizontal(pl.all() != "?"))
 
 
@@ -173,11 +172,11 @@ def _download(name: str, target: Path, base_url: str) -> None:
     """Put the table into the cache: made in a file beside `target`, checked, then renamed."""
     entry = DATASETS[name]
     url = base_url + entry.file
-    beside = target.with_name(f"download-{secrets.token_hex(4)}")
+    temporary = target.with_name(f"download-{secrets.token_hex(4)}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        _fetch(url, entry.raw_hash, beside, name)
-        frame = _checked(entry.finish(_parse(beside.read_bytes(), entry.columns)), name, url)
+        _fetch(url, entry.raw_hash, temporary, name)
+        frame = _checked(entry.finish(_parse(temporary.read_bytes(), entry.columns)), name, url)
         write_file(target, lambda file: file.write(frame.write_csv().encode()))
     except OSError as error:
         raise InputError(
@@ -186,16 +185,15 @@ def _download(name: str, target: Path, base_url: str) -> None:
         ) from None
     finally:
         with contextlib.suppress(OSError):  # there may be nothing to remove, or no way to reach it
-            beside.unlink()
+            temporary.unlink()
 
 
-def _fetch(url: str, known: str, beside: Path, name: str) -> None:
-    """Download a file of a known hash."""
+def _fetch(url: str, known: str, temporary: Path, name: str) -> None:
     logger = pooch.get_logger()
     level = logger.level
     logger.setLevel("ERROR")  # pooch announces each download
     try:
-        pooch.retrieve(url, known_hash=f"sha256:{known}", fname=beside.name, path=beside.parent)
+        pooch.retrieve(url, known_hash=f"sha256:{known}", fname=temporary.name, path=temporary.parent)
     except ValueError:
         raise InputError(
             f"{url}: what was downloaded has another hash than the data set {name}; {_way_out(name)}"

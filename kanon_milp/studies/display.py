@@ -205,7 +205,6 @@ def show_result(
 
 
 def _model(result: Result) -> str:
-    """Candidates, and the size of the model; where none was solved, that none was."""
     candidates = f"{result.after.candidates:,} of {result.before.candidates:,} candidates"
     if result.after.variables:
         variables, constraints = result.after.variables, result.after.constraints
@@ -215,7 +214,6 @@ def _model(result: Result) -> str:
 
 
 def _solver(result: Result) -> str:
-    """Solver and method, and how long they took."""
     solver, seconds = result.solver, result.seconds
     total = f"{seconds['total']:.2f} s in all"
     if solver.name == NO_SOLVER:
@@ -361,7 +359,7 @@ def show_diagnoses(found: Sequence[Diagnosis]) -> None:
         if d.problems:
             state = plain("; ".join(d.problems), "red")
         elif d.availability:
-            state = Text("solves the canaries", style="green")
+            state = Text("passes the self-tests", style="green")
         else:
             state = Text(d.availability.value, style="yellow")
         grid.add_row(d.name, plain(d.version), state, plain(d.location))

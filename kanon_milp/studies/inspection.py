@@ -391,7 +391,6 @@ def _suppressed(chosen: Sequence[pl.Series], symbol: str) -> pl.Series:
 
 
 def _facts_of_units(risk: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Risks of units, in place of those of rows."""
     units, alone = risk["units"], risk["alone"]
     lines = [
         (

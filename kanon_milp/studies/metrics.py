@@ -284,7 +284,7 @@ class _Labels:
             return None
         level, height = path.index(label), len(path) - 1
         if level not in self._levels:
-            self._levels[level] = self._stated(level, level == height)
+            self._levels[level] = self._of_level(level, level == height)
         return Fraction(level, height), *self._levels[level][label]
 
     def _read(self, label: Label, originals: set[Label]) -> Stands | None:
@@ -294,7 +294,7 @@ class _Labels:
             self._foreign[label] = None if ours else self._domain.stands_for(label, originals)
         return self._foreign[label]
 
-    def _stated(self, level: int, top: bool) -> dict[Label, tuple[Fraction, int]]:
+    def _of_level(self, level: int, top: bool) -> dict[Label, tuple[Fraction, int]]:
         """Penalty, and number of rows, of all labels of a level."""
         under: dict[Label, list[Label]] = {}
         for each in self._counts:
@@ -310,7 +310,6 @@ class _Labels:
         return (max(among) - min(among)) / self._span, rows
 
     def _path(self, value: Label) -> Sequence[Label]:
-        """The labels of a value by level, the symbol last."""
         return (value, self._symbol) if self._paths is None else (*self._paths[value][:-1], self._symbol)
 
 

@@ -122,16 +122,16 @@ def _one_of(table: Mapping[str, Any], keys: Sequence[str], where: str, path: Pat
 
 
 def _table(data: Mapping[str, Any], path: Path) -> Table:
-    origin = _one_of(data, ("file", "dataset", "generator"), "data", path, required=True)
+    kind = _one_of(data, ("file", "dataset", "generator"), "data", path, required=True)
     options = {key: data[key] for key in ("identifying", "keep", "unit", "missing", "symbol") if key in data}
     qi, sensitive = data.get("quasi_identifiers"), data.get("sensitive")
-    if qi is None and origin != "generator":
+    if qi is None and kind != "generator":
         raise InputError(f"{path}: [data] quasi_identifiers is missing")
-    if origin == "file":
+    if kind == "file":
         csv = {key: data[key] for key in ("delimiter", "encoding", "missing_values", "header", "rows") if key in data}
         assert qi is not None
         return read_table(path.parent / data["file"], qi, sensitive, **csv, **options)
-    if origin == "dataset":
+    if kind == "dataset":
         frame = datasets.load(data["dataset"])
     else:
         try:

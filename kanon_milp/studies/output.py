@@ -68,7 +68,6 @@ def seen_from(described: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _entries(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Everything in it that names a file."""
     given = found["input"]
     parts = [given.get("model"), given["table"], given["mask"], *given["hierarchies"].values(), *given["distances"]]
     yield from (part for part in [*parts, found.get("certificate")] if part is not None)

@@ -289,7 +289,6 @@ def _in_words(error: ErrorDetails, content: Any, table: type[Entry]) -> str:
 
 
 def _table_of(annotation: Any) -> type[Entry] | None:
-    """The table that a key holds, or holds a list of."""
     inner = (*get_args(annotation), annotation)[0]
     return inner if isinstance(inner, type) and issubclass(inner, Entry) else None
 
@@ -305,7 +304,6 @@ _KINDS = {
 
 
 def _expected(annotation: Any) -> str:
-    """The kinds of value that a key may hold, in words."""
     kinds = [getattr(each, "__origin__", each) for each in get_args(annotation) or [annotation]]
     if getattr(annotation, "__origin__", annotation) in _KINDS:
         kinds = [getattr(annotation, "__origin__", annotation)]

@@ -102,7 +102,7 @@ class Setting:
 class Run:
     """What one setting's own run has given. objective, bound: exact. groups: int64 (n,), of its verified table.
 
-    baselines: the loss of each method that was asked for beside, None where it has no table, and where somebody has
+    baselines: the loss of each method to compare with, None where it has no table, and where somebody has
     ended it. interrupted: somebody has ended the setting or a baseline before its time, so that not all is there that
     could be.
     """
@@ -180,7 +180,7 @@ class Sweep(text_tables.Tabular):
 
     @property
     def beside(self) -> list[str]:
-        """The methods that were measured beside."""
+        """The baselines that were measured."""
         return list(dict.fromkeys(name for row in self.rows for name in row.baselines))
 
     def frame(self) -> pl.DataFrame:
@@ -329,21 +329,21 @@ def solve_setting(
     result: Result = solve(here, **options, start=start, interrupt=interrupt)
     seconds = time.perf_counter() - began
     ended = result.stop_reason == "interrupted"
-    beside: dict[str, Fraction | None] = {}
+    losses: dict[str, Fraction | None] = {}
     for name in baselines:
         if ended or (interrupt is not None and interrupt.is_set()):
-            beside[name], ended = None, True
+            losses[name], ended = None, True
             continue
         try:
             other = solve(here, **{**options, "method": name}, interrupt=interrupt)
         except InputError:  # the problem is not for it, or too large
-            beside[name] = None
+            losses[name] = None
             continue
         ended = other.stop_reason == "interrupted"
-        beside[name] = None if ended else other.exact_objective  # what it had by then is not what the method gives
+        losses[name] = None if ended else other.exact_objective  # what it had by then is not what the method gives
     objective = result.exact_objective if result.verified else None
     known = (objective, result.exact_bound, result.proof, seconds, result.table, result.groups)
-    return Run(setting, *known, beside, ended)
+    return Run(setting, *known, losses, ended)
 
 
 def combined(problem: Problem, runs: Sequence[Run]) -> tuple[SweepRow, ...]:
@@ -419,11 +419,11 @@ FORMAT = ",.6~r"  # plain numbers, no zeros at the end
 LOGARITHMIC, MOST_TICKS = 20, 12  # largest by smallest parameter; parameters that all have a tick
 
 
-def _chart(frame: pl.DataFrame, beside: Sequence[str]) -> Any:
-    """An altair chart: best table and bound as lines with the band between them, and a line for each method beside; one
+def _chart(frame: pl.DataFrame, baselines: Sequence[str]) -> Any:
+    """An altair chart: best table and bound as lines with the band between them, and a line for each baseline; one
     panel for each combination of the other parameters.
 
-    frame: that of a sweep. beside: names of the methods, columns of the frame.
+    frame: that of a sweep. baselines: names of methods, columns of the frame.
     """
     alt = optional("altair", "report", "a picture of a sweep")
     if frame.is_empty():
@@ -435,7 +435,7 @@ def _chart(frame: pl.DataFrame, beside: Sequence[str]) -> Any:
     title = ", ".join(f"{name} = {{{name}}}" for name in panels)
     panel = [title.format(**row) for row in frame.select(*swept_kinds()).iter_rows(named=True)]
     frame = frame.with_columns(pl.Series("along", number), pl.Series("panel", panel))
-    order, known = [BEST, BOUND, *beside], {BEST: "objective", BOUND: "bound"}
+    order, known = [BEST, BOUND, *baselines], {BEST: "objective", BOUND: "bound"}
     series = [
         frame.select(
             "along",
@@ -453,8 +453,8 @@ def _chart(frame: pl.DataFrame, beside: Sequence[str]) -> Any:
     axis = alt.Axis(values=values if len(values) <= MOST_TICKS else alt.Undefined, format=FORMAT, grid=False)
     x = alt.X("along:Q", title=along, scale=scale, axis=axis)
     y = alt.Y("loss:Q", title="information lost", axis=alt.Axis(format=FORMAT, gridColor="#e8e8e8"))
-    colour = alt.Color("series:N", title="", scale=alt.Scale(domain=order, range=_colours(len(beside))))
-    dash = alt.StrokeDash("series:N", title="", scale=alt.Scale(domain=order, range=_dashes(len(beside))))
+    colour = alt.Color("series:N", title="", scale=alt.Scale(domain=order, range=_colours(len(baselines))))
+    dash = alt.StrokeDash("series:N", title="", scale=alt.Scale(domain=order, range=_dashes(len(baselines))))
     base = alt.Chart(data)
     band = (
         base.transform_filter("isValid(datum.low)").mark_area(opacity=0.25, color=COLOURS[0]).encode(x, y, y2="low:Q")
@@ -464,9 +464,9 @@ def _chart(frame: pl.DataFrame, beside: Sequence[str]) -> Any:
     return drawn.facet(alt.Facet("panel:N", title=None), columns=2) if panels else drawn
 
 
-def _colours(beside: int) -> list[str]:
-    return [COLOURS[i % len(COLOURS)] for i in (0, 0, *range(1, beside + 1))]
+def _colours(baselines: int) -> list[str]:
+    return [COLOURS[i % len(COLOURS)] for i in (0, 0, *range(1, baselines + 1))]
 
 
-def _dashes(beside: int) -> list[list[int]]:
-    return [[1, 0], [4, 3], *([1, 0] for _ in range(beside))]
+def _dashes(baselines: int) -> list[list[int]]:
+    return [[1, 0], [4, 3], *([1, 0] for _ in range(baselines))]

@@ -227,7 +227,6 @@ def _rough(*values: Fraction) -> bool:
 
 
 def _point(row: dict[str, Any]) -> Fraction | None:
-    """The objective of a solution in which nothing was found wrong."""
     own = [each for each in row["defects"] if each.startswith(("model:", "verifier:", "the point"))]
     return None if own or row["verified"] is False else _number(row, "objective")
 

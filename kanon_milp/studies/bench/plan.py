@@ -25,7 +25,7 @@ from kanon_milp.studies.bench.study import MOST_RUNS, Solver, Study, Ways
 from kanon_milp.studies.model_files import parse_toml
 from kanon_milp.studies.schema import checked
 
-MODEL, MPS, GENERATED, STATED = "model", "mps", "generated", "stated"
+MODEL, MPS, GENERATED, WRITTEN_OUT = "model", "mps", "generated", "stated"
 ALONE = "solver"  # the method: the solver alone on the model
 INFEASIBLE, UNBOUNDED = "infeasible", "unbounded"  # what may be known instead of an optimum
 MOST_NAMES = 10  # in a message
@@ -172,7 +172,6 @@ def _run(
 
 
 def _expanded(study: Study, number: int, entry: Mapping[str, Any]) -> list[Instance]:
-    """The instances that one entry stands for."""
     where = f"{study.path}: [[instances]] number {number}"
     kinds = [each for each in ("model", "mps", "generate", "data") if each in entry]
     if len(kinds) != 1:
@@ -189,7 +188,7 @@ def _expanded(study: Study, number: int, entry: Mapping[str, Any]) -> list[Insta
             raise InputError(f'{where}: "{name}" does not go with {kind}')
     if kind == "generate":
         return list(_generated(where, entry))
-    found = list(_stated(study, where, entry) if kind == "data" else _files(study, where, entry, kind))
+    found = list(_written_out(study, where, entry) if kind == "data" else _files(study, where, entry, kind))
     return _with_known(where, entry["known"], found) if "known" in entry else found
 
 
@@ -212,7 +211,6 @@ def _with_known(where: str, known: Mapping[str, Any], found: Sequence[Instance])
 
 
 def _files(study: Study, where: str, entry: Mapping[str, Any], kind: str) -> Iterator[Instance]:
-    """Model files, or models for solvers."""
     pattern = str(entry[kind])
     paths = sorted(glob.glob(pattern, root_dir=study.path.parent))
     if not paths:
@@ -237,7 +235,6 @@ def _files(study: Study, where: str, entry: Mapping[str, Any], kind: str) -> Ite
 
 
 def _side_files(content: Mapping[str, Any], folder: Path) -> dict[str, str | None]:
-    """SHA-256 of the table and the mask that a model file names."""
     named = {
         "table": (content.get("data") or {}).get("file"),
         "mask": (content.get("recoding") or {}).get("mask"),
@@ -246,7 +243,6 @@ def _side_files(content: Mapping[str, Any], folder: Path) -> dict[str, str | Non
 
 
 def _generated(where: str, entry: Mapping[str, Any]) -> Iterator[Instance]:
-    """Instances of a family."""
     family, answer = entry["generate"], entry.get("answer", "yes")
     parameters = _plain(entry.get("parameters", {}))
     default = [families.FAMILIES[family].default]
@@ -266,7 +262,7 @@ def _generated(where: str, entry: Mapping[str, Any]) -> Iterator[Instance]:
         yield Instance(name, entry.get("family", family), source, {}, known)
 
 
-def _stated(study: Study, where: str, entry: Mapping[str, Any]) -> Iterator[Instance]:
+def _written_out(study: Study, where: str, entry: Mapping[str, Any]) -> Iterator[Instance]:
     """Problems written out, every combination of what varies."""
     if "name" not in entry:
         raise InputError(f"{where}: a problem written out needs a name")
@@ -283,7 +279,7 @@ def _stated(study: Study, where: str, entry: Mapping[str, Any]) -> Iterator[Inst
         checked(content, where)
         content = _plain(content)
         fingerprint = _side_files(content, study.path.parent)
-        source = {"kind": STATED, "content": content, "beside": str(study.path.resolve())}
+        source = {"kind": WRITTEN_OUT, "content": content, "beside": str(study.path.resolve())}
         yield Instance(name, entry.get("family"), source, fingerprint)
 
 

@@ -251,7 +251,6 @@ def _numbers(path: Path, what: str, values: Sequence[Any], least: int = 0, most:
 
 
 def _bytes(path: Path, text: str | None) -> int | None:
-    """A size in words as bytes."""
     if text is None:
         return None
     found = _SIZE.fullmatch(text)
@@ -261,7 +260,6 @@ def _bytes(path: Path, text: str | None) -> int | None:
 
 
 def _beside(path: Path, name: object, what: str) -> Path:
-    """A file beside the study."""
     if not isinstance(name, str) or not (found := (path.parent / name).resolve()).is_file():
         raise InputError(f"{path}: {what}: no such file: {name}")
     return found

@@ -321,6 +321,5 @@ def _read(hear: int) -> bytes:
 
 
 def _kill(process: int) -> None:
-    """End a process and the rest of its group."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process, signal.SIGKILL)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kanon_milp.errors import InputError, nearest
-from kanon_milp.studies.families import covers, edge_partitions, graphs, halves, matchings, planted
+from kanon_milp.studies.families import covers, edge_partitions, graphs, halves, planted
 from kanon_milp.studies.families.base import (
     ANSWERS,
     NOTHING,
@@ -19,9 +19,7 @@ from kanon_milp.studies.families.base import (
 )
 
 FAMILIES: dict[str, Family] = {
-    family.name: family
-    for module in (planted, covers, matchings, halves, graphs, edge_partitions)
-    for family in module.FAMILIES
+    family.name: family for module in (planted, covers, halves, graphs, edge_partitions) for family in module.FAMILIES
 }
 COLUMN_FAMILIES: dict[str, ColumnFamily] = {family.name: family for family in covers.COLUMN_FAMILIES}
 

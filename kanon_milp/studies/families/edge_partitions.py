@@ -35,8 +35,6 @@ SWITCHES = 1000  # until edges fall into no triangles
 
 
 class _Case(NamedTuple):
-    """A theorem, its requirement, and its sensitive attributes."""
-
     theorem: str
     requirement: LDiversity
     sensitive: list[str]
@@ -64,7 +62,6 @@ def _drawn(size: int, draw: random.Random, answer: Answer) -> _Partition:
 
 
 def _solved(source: Source, asked: Answer | None) -> _Partition:
-    """Those of one's own graph."""
     if len(source.names) != 3:
         raise InputError(f"three parts of vertices are expected, found {len(source.names)}")
     edges: list[PartEdge] = list(source.members)
@@ -124,7 +121,6 @@ def _triangle(a: int, b: int, c: int) -> Triangle:
 
 
 def _triangles(edges: list[PartEdge]) -> list[Triangle]:
-    """All triangles of a tripartite graph."""
     known = set(edges)
     parts = [sorted({v for edge in edges for part, v in edge if part == which}) for which in range(3)]
     joined = [(a, b) for (pa, a), (pb, b) in edges if (pa, pb) == (0, 1)]

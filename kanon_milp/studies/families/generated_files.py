@@ -158,7 +158,6 @@ def model_text(found: Generated) -> str:
 
 
 def _answer(found: Generated) -> dict[str, Any]:
-    """The source problem, its answer, and the groups that show it."""
     groups = None if found.groups is None else [[row + 1 for row in group] for group in found.groups]
     solution = None
     if found.read_back is not None and found.groups is not None:
@@ -174,7 +173,6 @@ def _answer(found: Generated) -> dict[str, Any]:
 
 
 def _metric(requirement: Requirement) -> MatrixDistance | None:
-    """The ground distance of a requirement, if it is a matrix."""
     distance = getattr(requirement, "distance", None)
     return distance if isinstance(distance, MatrixDistance) else None
 

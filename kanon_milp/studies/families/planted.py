@@ -15,7 +15,6 @@ VALUES, SIZES = 4, (1, 1, 2)  # sensitive values, each as often in every group; 
 
 
 def _table(size: int, draw: random.Random) -> tuple[list[list[str]], tuple[tuple[int, ...], ...], int]:
-    """Rows, planted groups and their loss."""
     refuse_large(VALUES * size, COLUMNS)
     rows: list[list[str]] = []
     groups, loss = [], 0

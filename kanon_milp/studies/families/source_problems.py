@@ -65,8 +65,6 @@ def _searched(solve: Callable[P, T]) -> Callable[P, T]:
 
 
 class _Steps:
-    """Counts the steps of a search."""
-
     def __init__(self) -> None:
         self._left = MOST_STEPS
 
@@ -267,7 +265,6 @@ def _load(path: Path) -> object:
 
 
 def _lists(data: object, key: str, size: int | None = None) -> list[list[str]]:
-    """A list of lists of names."""
     found = data.get(key) if isinstance(data, Mapping) else None
     if not isinstance(found, list | tuple) or not all(isinstance(each, list | tuple) for each in found):
         raise _BadError(f'"{key}" must be a list of lists')

@@ -57,11 +57,11 @@ def check_library(
     """
     manifest = _manifest(folder)
     problems: list[str] = []
-    for name, stated in manifest["files"].items():
+    for name, claimed in manifest["files"].items():
         path = folder / name
         if not path.is_file():
             problems.append(f"{name}: is missing")
-        elif sha256(path.read_bytes()) != stated:
+        elif sha256(path.read_bytes()) != claimed:
             problems.append(f"{name}: has another hash than library.json says")
     metadata: list[Metadata] = []
     for name in manifest["instances"]:
@@ -100,7 +100,6 @@ def _manifest(folder: Path) -> dict[str, Any]:
 
 
 def _instance_problems(folder: Path, name: str, made: Metadata) -> Iterable[str]:
-    """What is wrong with an instance by itself."""
     if made.name != name or not is_name(name):
         yield "the name is not one for a collection"
     text = _unpacked(folder / made.model)
@@ -122,9 +121,9 @@ def _instance_problems(folder: Path, name: str, made: Metadata) -> Iterable[str]
     packed = folder / made.solution
     if sha256(_bytes(packed)) != made.solution_sha256:
         yield "the solution has another hash than the metadata say"
-    stated, point = read_solution_lines(_unpacked(packed))
+    claimed, point = read_solution_lines(_unpacked(packed))
     yield from (f"solution: {problem}" for problem in model.violations(point)[:1])
-    if all(column in model.columns for column in point) and not model.value(point) == stated == made.best_in_file:
+    if all(column in model.columns for column in point) and not model.value(point) == claimed == made.best_in_file:
         yield "the solution has another objective than is stated"
     if made.bound_in_file is not None and made.bound_in_file > made.best_in_file:
         yield "the bound is above the best value"

@@ -314,7 +314,6 @@ def completed(linear: LinearModel, fixed: Mapping[int, float]) -> Point | None:
 
 
 def _solves(linear: LinearModel, point: Point) -> bool:
-    """Whether a point satisfies the constraints exactly."""
     A = linear.A.tocsc()
     activity = [Fraction(0)] * linear.constraints
     for j, value in point.items():

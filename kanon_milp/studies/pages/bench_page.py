@@ -103,7 +103,6 @@ Picture = tuple[Any, str, str]  # the chart, its caption, it in words
 
 
 def _pictures(runs: pl.DataFrame, settings: Sequence[str]) -> dict[str, Picture]:
-    """The charts by the names of their files."""
     best = f"{settings[0]} has the best mean"
     found = {
         "profiles": (
@@ -234,7 +233,6 @@ def _machine(runs: pl.DataFrame) -> dict[str, Any]:
 
 
 def _tables(runs: pl.DataFrame, found: pl.DataFrame) -> dict[str, str]:
-    """The tables of the page as files."""
     nested = [name for name, kind in runs.schema.items() if kind == pl.List(pl.String)]
     flat = runs.drop("trajectory").with_columns(pl.col(nested).list.join("; "))
     header = [head for head, _, _ in SUMMARY]

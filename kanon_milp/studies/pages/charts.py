@@ -68,7 +68,6 @@ def styled(chart: Any) -> dict[str, Any]:
 
 
 def _colour(settings: Sequence[str]) -> tuple[Any, Any]:
-    """The colour and the dashes of each setting, the same in every picture."""
     alt = altair()
     colours = [COLOURS[place % len(COLOURS)] for place in range(len(settings))]
     dashes = [DASHES[place // len(COLOURS) % len(DASHES)] for place in range(len(settings))]

@@ -22,15 +22,16 @@ from kanon_milp.problem.exact import in_words
 from kanon_milp.problem.table import read_frame
 from kanon_milp.studies.output import CLAIM, FILES, PAGE, as_polars, base_of, described, from_folder, seen_from
 from kanon_milp.studies.pages import page, share
-from kanon_milp.studies.pages.verify_command import in_library, verify_command
 from kanon_milp.studies.pages.wording import (
     ASKED,
     RECODINGS,
     amount,
+    in_library,
     marks,
     optimized,
     proof_sentence,
     requirement_sentence,
+    verify_command,
 )
 from kanon_milp.system.clock import COMPILE
 from kanon_milp.system.files import check_target, write_file
@@ -253,7 +254,6 @@ def _asked(described: Mapping[str, Any]) -> list[tuple[str, str | None]]:
 
 
 def _attributes(requirement: Mapping[str, Any]) -> list[str]:
-    """The sensitive attributes that a requirement is about, as `result.json` has them."""
     named = requirement.get("sensitive") or []
     return [named] if isinstance(named, str) else list(named)
 
@@ -297,7 +297,6 @@ def binned(sizes: Sequence[Sequence[int]]) -> list[tuple[str, int]]:
 
 
 def _gap(described: Mapping[str, Any]) -> dict[str, Any]:
-    """Incumbent and bound over time."""
     points = described["trajectory"]
     return {
         "seconds": max([described["seconds"]["total"], *(point[0] for point in points)]),

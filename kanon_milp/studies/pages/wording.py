@@ -1,11 +1,21 @@
-"""What a result says, in plain sentences, from the object of `result.json`."""
+"""What a result says: in plain sentences, and in the command that checks it again, from the object of `result.json`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from kanon_milp.errors import InputError
+from kanon_milp.problem.csv_files import default_delimiter
+from kanon_milp.problem.distances import SIMPLE
+from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.privacy.registry import kind_named, term
+from kanon_milp.problem.table import SYMBOL
+from kanon_milp.studies.model_files import library_folder
+from kanon_milp.studies.proposal import listing
 
 BACKED = {
     "solver": "the solver",
@@ -136,3 +146,154 @@ def requirement_sentence(requirement: Mapping[str, Any]) -> str:
         return f"{term(name)}: {said}"
     parameters = ", ".join(f"{key} = {value}" for key, value in requirement.items() if key != "name")
     return f"{name} ({parameters})"
+
+
+MADE = re.compile(  # as its source says
+    r"\((?:(?P<way>widths|counts|levels|lengths) (?P<values>[\w./, -]+?)|dates)?(?:; )?(?:format (?P<form>.+))?\)\Z"
+)
+OPTIONS = {"widths": "--numeric", "counts": "--quantiles", "levels": "--dates", "lengths": "--prefix"}
+
+
+class _NoCommandError(Exception):
+    """The command line cannot state it; the message says what."""
+
+
+def verify_command(
+    described: Mapping[str, Any], anonymized: str | None, certificate: str | None = None
+) -> tuple[str | None, str]:
+    """The command and a word to add; where the command line cannot state the problem, None and why.
+
+    A problem of a model file is stated by that file, any other one by options.
+
+    described: the object of `result.json`. anonymized: the file of the released table, None to check none.
+    certificate: that of a certificate to check, too.
+    """
+    given, problem = described["input"], described["problem"]
+    released = [] if anonymized is None else [anonymized]
+    proof = [] if certificate is None else ["--certificate", certificate]
+    model = given.get("model")
+    if model is not None:
+        named = Path(model["file"]).stem if in_library(model["file"]) else model["file"]  # as it is on every machine
+        return shlex.join(["kanon-milp", "verify", *released, "--model", named, *proof]), ""
+    try:
+        if given["level_costs"] and certificate is not None:
+            raise _NoCommandError("the costs of levels have no option, and the certificate is about a loss in them")
+        table = given["table"]
+        query = table.get("query")
+        if table["file"] is None and query is None:
+            raise _NoCommandError("the table was not read from a file")
+        roles = problem["roles"]
+        options = [
+            *_names("--qi", roles["quasi_identifiers"]),
+            *_names("--sensitive", roles["sensitive"]),
+            *_names("--identifying", roles["identifying"]),
+            *_names("--keep", roles["insensitive"]),
+            *_names("--unit", roles.get("unit", [])),
+            *_requirements(problem["requirements"], roles["sensitive"], given["distances"]),
+            *_recoding(given),
+        ]
+    except _NoCommandError as reason:
+        return None, str(reason)
+    for option, value, usual in (
+        ("--suppressed-rows", problem["suppressed_rows"], "strict"),
+        ("--symbol", table["symbol"], SYMBOL),
+        ("--delimiter", table["delimiter"], default_delimiter(Path(table["file"] or ""))),
+        ("--encoding", table["encoding"], "utf-8"),
+    ):
+        found = option.removeprefix("--") in table.get("found", [])  # and is found again
+        options += [] if found or value == usual else [option, "tab" if value == "\t" else value]
+    header = table.get("header", True)
+    options += _names("--header", header) if isinstance(header, list) else [] if header else ["--no-header"]
+    options += _names("--missing-values", table.get("missing_values", []))
+    original = [table["file"]] if query is None else [table["source"], "--query", query]
+    words = ["kanon-milp", "verify", *released, "--original", *original, *options, *proof]
+    costs = "The costs of levels cannot be named there, so the loss that it prints is another one."
+    return shlex.join(words), costs if given["level_costs"] else ""
+
+
+def in_library(path: str) -> bool:
+    """Whether a file is one of the model library, which everybody has who has the package."""
+    try:
+        return Path(path).is_absolute() and library_folder() in Path(path).parents
+    except InputError:
+        return False
+
+
+def _names(option: str, names: Sequence[str]) -> list[str]:
+    return [option, listing(names)] if names else []
+
+
+def _requirements(
+    requirements: Sequence[Mapping[str, Any]], sensitive: Sequence[str], distances: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    found: dict[str, str] = {}
+    about: dict[str, list[str]] = {}
+    usual: dict[str, str | None] = {}
+    for each in requirements:
+        name, of = each["name"], each.get("sensitive")
+        kind = kind_named(name)
+        exact = {key: each.get(f"{key}_exact", value) for key, value in each.items()}
+        options = None if kind is None else kind.as_options(exact)
+        if kind is None or options is None:
+            raise _NoCommandError(f"the command line has no option for a requirement like this {name}")
+        for parameter, declared in kind.parameters.items():
+            option = kind.option(parameter)
+            usual[option] = declared.usual
+            if declared.files:
+                options[option] = _from_file(options[option], declared.files, distances)
+        for option, value in options.items():
+            if option == KAnonymity.option("k"):  # the largest one says all
+                found[option] = str(max(int(value), int(found.get(option, 1))))
+                continue
+            if found.setdefault(option, value) != value:
+                raise _NoCommandError(f"several values of {option} are asked for")
+            if option == kind.option(kind.letter) and of is not None:
+                about.setdefault(option, []).extend(of if isinstance(of, list) else [of])
+    for option, named in about.items():
+        if sorted(set(named)) != sorted(sensitive):
+            raise _NoCommandError(f"{option} is asked for some of the sensitive attributes only")
+    return [word for option, value in found.items() if value != usual.get(option) for word in (option, value)]
+
+
+def _from_file(name: str, prefixes: Mapping[str, str], files: Sequence[Mapping[str, Any]]) -> str:
+    """The value of an option for what may have been read from a file, as a ground distance."""
+    if not files:
+        if name in SIMPLE:
+            return name
+        raise _NoCommandError("the ground distance was not read from a file")
+    if len(files) > 1 or name not in prefixes or files[0]["file"] is None:
+        raise _NoCommandError("there are several ground distances")
+    return f"{prefixes[name]}:{files[0]['file']}"
+
+
+def _made(name: str, hierarchy: Mapping[str, Any]) -> list[str] | None:
+    """The option that makes a hierarchy from its column; None for one that was read, or made otherwise."""
+    how = MADE.search(hierarchy.get("source") or "")
+    if hierarchy["file"] is not None or how is None:
+        return None
+    option = OPTIONS[how["way"] or "levels"]
+    values = (how["values"] or "").replace(", ", ",")
+    if how["form"] is not None:
+        values = ",".join([*filter(None, [values]), listing([how["form"]])])
+    return [option, f"{name}={values}" if values else name]
+
+
+def _recoding(given: Mapping[str, Any]) -> list[str]:
+    words: list[str] = []
+    if given["mask"] is not None:
+        if given["mask"]["file"] is None:
+            raise _NoCommandError("the pattern mask was not read from a file")
+        words += ["--mask", given["mask"]["file"]]
+    made = {name: _made(name, each) for name, each in given["hierarchies"].items()}
+    files = {name: each["file"] for name, each in given["hierarchies"].items() if made[name] is None}
+    words += [word for options in made.values() if options is not None for word in options]
+    if files:
+        folders = {str(Path(file).parent) for file in files.values() if file is not None}
+        if len(folders) != 1 or any(file is None or Path(file).name != f"{name}.csv" for name, file in files.items()):
+            raise _NoCommandError(
+                "the hierarchies were not read from a folder with a file COLUMN.csv for each, nor made by options"
+            )
+        words += ["--hierarchies", *folders]
+    for name, weight in given["weights"].items():
+        words += ["--weight", f"{name}={weight}"]
+    return words

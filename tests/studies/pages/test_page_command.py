@@ -16,7 +16,7 @@ from result_pages import Read, page, small
 import kanon_milp as km
 from kanon_milp.studies.output import described
 from kanon_milp.studies.pages.result_page import result_page
-from kanon_milp.studies.pages.verify_command import verify_command
+from kanon_milp.studies.pages.wording import verify_command
 
 
 @pytest.mark.parametrize(

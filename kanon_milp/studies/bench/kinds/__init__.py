@@ -43,14 +43,14 @@ KINDS: dict[str, Kind] = {
         ),
         Kind(
             "handover",
-            "handover.handover",
+            "modeling.handover",
             ("ours", "pyomo", "pyomo_appsi", "pyomo_lp", "arrays"),
             "ours",
             compiled=False,
         ),
         Kind(
-            "presolve", "steps.presolving", ("compress", "group_by", "scan", "candidates", "reduce", "bound"), "reduce",
-            parameters={"iterations": 200},
+            "presolve", "modeling.presolving", ("compress", "group_by", "scan", "candidates", "reduce", "bound"),
+            "reduce", parameters={"iterations": 200},
         ),
         Kind("bound", "steps.bounding", ("sizes", "required", "relaxation"), "sizes"),
         Kind("started", "solving.started", ("solver",), "solver", solver=True, parameters={"start_seconds": 10}),

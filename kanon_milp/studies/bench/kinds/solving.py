@@ -163,9 +163,9 @@ def solving(task: Mapping[str, Any], tell: Teller) -> Measured:
     adapter = Recording(solvers.get(solvers.DEFAULT if name == NO_SOLVER else name), task["permutation"])
     if name != NO_SOLVER:
         check_available(adapter)
-    stated = model_of(task["source"])
-    if stated is not None:
-        return _solve_file(stated, adapter, task, tell)
+    given = model_of(task["source"])
+    if given is not None:
+        return _solve_file(given, adapter, task, tell)
     problem = problem_of(task["source"])
     if task["method"] == ALONE:
         return _solve_alone(problem, adapter, task, tell)
@@ -336,7 +336,6 @@ def _solve_alone(problem: Problem, adapter: Recording, task: Mapping[str, Any], 
 
 
 def _table(session: Session, model: Any, compiled: PyomoArrays, answer: SolverResult) -> tuple[Found | None, list[str]]:
-    """The verified table of a point, and what is wrong with it."""
     assert answer.x is not None
     try:
         assignment = RestrictedModel(session.instance, model, compiled).assignment(answer.x)
@@ -385,9 +384,9 @@ def _claims(answer: SolverResult, point: CheckedPoint, sign: int = 1) -> list[st
     return defects
 
 
-def _solve_file(stated: SolverModel, adapter: Recording, task: Mapping[str, Any], tell: Teller) -> Measured:
+def _solve_file(given: SolverModel, adapter: Recording, task: Mapping[str, Any], tell: Teller) -> Measured:
     """The solver alone on a model that came as a file; values have the file's sense and sign."""
-    linear, sign = stated.linear, sign_of(stated.sense)
+    linear, sign = given.linear, sign_of(given.sense)
     steps = _grid_steps(linear)
     grid = Grid(steps, linear.largest_cost)
 
@@ -407,8 +406,8 @@ def _solve_file(stated: SolverModel, adapter: Recording, task: Mapping[str, Any]
     point = check_point(linear, answer.x)
     known = Measured(
         answer.stop_reason.value,
-        sense=stated.sense,
-        warnings=stated.warnings,
+        sense=given.sense,
+        warnings=given.warnings,
         solver_version=answer.version,
         message=answer.message,
         sizes={"variables": linear.variables, "constraints": linear.constraints, "nonzeros": int(linear.A.nnz)},

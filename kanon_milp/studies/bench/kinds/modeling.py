@@ -1,9 +1,4 @@
-"""The kind "handover": from a presolved k-anonymity instance to a model inside HiGHS, in different ways.
-
-ours: the strong formulation as the package declares it in Pyomo, and its hand-over as arrays. pyomo: the same model as
-one writes it in Pyomo, by Pyomo's standard-form compiler. pyomo_appsi: the same, by Pyomo's own interface to HiGHS.
-pyomo_lp: the same, as an LP file. arrays: written down as arrays, without any modeling language.
-"""
+"""Kinds that measure the way to a model: steps of presolve, and handing over. Nothing here needs the compiler."""
 
 from __future__ import annotations
 
@@ -15,15 +10,19 @@ from typing import Any
 
 import highspy
 import numpy as np
+import polars as pl
 import pyomo.environ as pyo
 import scipy.sparse as sp
 from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
 from kanon_milp.errors import InputError
 from kanon_milp.formulations import get_formulation
-from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.instance import Instance, compress_table, recode, types_of, with_candidates
 from kanon_milp.presolve.preparation import presolve
+from kanon_milp.presolve.reductions import reduce
+from kanon_milp.presolve.row_types import compress
 from kanon_milp.problem.privacy import KAnonymity
+from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import LinearModel, get
 from kanon_milp.solvers.highs import _as_highs_lp, new_highs
 from kanon_milp.solvers.pyomo_arrays import to_arrays
@@ -35,8 +34,67 @@ from kanon_milp.system.clock import Clock
 Sizes = tuple[int, int, int]
 
 
+def presolving(task: Mapping[str, Any], tell: Teller) -> Measured:
+    """The kind "presolve": one step before a model; all steps before it are done before the clock starts.
+
+    compress: row types of the table in memory; group_by: polars' own group_by(...).len() of the same table; scan: row
+    types from a Parquet file, without holding the table. candidates: their enumeration; reduce: the reductions; bound:
+    the Lagrangian bound, so many iterations. The peak of memory counts from the start of the step, with what is held
+    then.
+    """
+    problem = problem_of(task["source"])
+    with tempfile.TemporaryDirectory() as folder:
+        step = _prepared(problem, task["method"], task["parameters"], Path(folder))
+        tell.ready()
+        made = step()
+        tell.done()
+    types = compress_table(problem)
+    sizes = {}
+    if isinstance(made, Instance):
+        sizes = {"candidates": made.candidates.count, "pairs": made.candidates.pairs}
+    said = f"{made:,} row types" if isinstance(made, int) else f"bound {made:,.1f}" if isinstance(made, float) else ""
+    return Measured(MEASURED, message=said, problem=facts(problem, (types.count, types.star_count)), sizes=sizes)
+
+
+def _prepared(problem: Problem, step: str, parameters: Mapping[str, Any], folder: Path) -> Callable[[], object]:
+    """The step, with all that it needs in memory."""
+    names, keys = list(problem.table.quasi_identifiers), problem.table.keys
+    match step:
+        case "compress":
+            return lambda: compress_table(problem).count
+        case "group_by":
+            lazy = keys.lazy()
+            return lambda: lazy.group_by(names).len().collect(engine="streaming").height
+        case "scan":
+            path = folder / "table.parquet"
+            keys.write_parquet(path)
+            return lambda: compress(pl.scan_parquet(path), names).count
+    types = types_of(problem, compress_table(problem))
+    levels = recode(problem, types)
+    if step == "candidates":
+        return lambda: with_candidates(problem, types, levels)
+    instance = with_candidates(problem, types, levels)
+    if step == "reduce":
+        return lambda: _reduced(instance)
+    from kanon_milp.bounds import lagrangian  # and the compiler, which takes memory
+
+    reduced = _reduced(instance)
+    return lambda: float(lagrangian(reduced, iterations=int(parameters["iterations"])).value)
+
+
+def _reduced(instance: Instance) -> Instance:
+    steps = reduce(instance)
+    return steps[-1].instance if steps else instance
+
+
 def handover(task: Mapping[str, Any], tell: Teller) -> Measured:
-    """Presolve before the clock starts, then build and hand over. Raises InputError for other requirements."""
+    """The kind "handover": from a presolved k-anonymity instance to a model inside HiGHS, in different ways; presolve
+    is done before the clock starts. Raises InputError for other requirements.
+
+    ours: the strong formulation as the package declares it in Pyomo, and its hand-over as arrays. pyomo: the same model
+    as one writes it in Pyomo, by Pyomo's standard-form compiler. pyomo_appsi: the same, by Pyomo's own interface to
+    HiGHS. pyomo_lp: the same, as an LP file. arrays: written down as arrays, without any modeling language.
+    """
     problem = problem_of(task["source"])
     asked = problem.requirements[0]
     if len(problem.requirements) != 1 or not isinstance(asked, KAnonymity) or asked.unit is not None:

@@ -15,7 +15,7 @@ from command_line import run, run_in
 
 import kanon_milp as km
 from kanon_milp.studies.output import described
-from kanon_milp.studies.pages.verify_command import verify_command
+from kanon_milp.studies.pages.wording import verify_command
 
 
 @pytest.mark.parametrize(
