@@ -265,7 +265,6 @@ def sets_of_levels(stands: pl.DataFrame) -> tuple[Ints, list[Levels]]:
 
 
 def _labels(original: pl.Series, paths: Paths) -> list[pl.Series]:
-    """By level the labels of original values."""
     number, distinct = classes(original.to_frame("value"))
     by_level = zip(*(paths[value] for value in distinct["value"]), strict=True)
     return [pl.Series(labels, dtype=pl.String).gather(number) for labels in by_level]

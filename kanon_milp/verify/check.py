@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -29,8 +28,6 @@ from kanon_milp.verify.tables import (
     MissingKeys,
     Original,
     ProblemData,
-    RecodingData,
-    SuppressedRows,
     classes,
     compare_shape,
     emptied,
@@ -93,7 +90,7 @@ def verify(
     alone = anonymized is None and getattr(problem.table, "is_released", False)
     if alone and (cells != "labels" or row_id is not None):
         raise InputError("cells and row_id are about a released table and its original; name both")
-    asked = _Asked.of(problem, distances or {})
+    asked = _Asked(problem, distances or {})
     frame = open_released(problem.table.frame if alone else anonymized, asked.table)
     return _Check(asked, frame, cells, missing_keys, row_id, alone).report(partition, minimal)
 
@@ -120,35 +117,15 @@ def recoded(problem: ProblemData, anonymized: Any, row_id: str | None = None) ->
     return pl.DataFrame({name: known[name] if name in known else frame[name].to_polars() for name in frame.columns})
 
 
-@dataclass(frozen=True, eq=False)
 class _Asked:
     """What a released table is checked for, read from what the user asked for, not from what was made of it."""
 
-    table: Original
-    recoding: RecodingData
-    rules: tuple[Rule, ...]
-    suppressed_rows: SuppressedRows
-    cost_bound: Fraction | None = None
-    min_groups: int | None = None
-    max_groups: int | None = None
-    distances: Mapping[str, Ground] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, problem: ProblemData, distances: Mapping[str, Any]) -> _Asked:
+    def __init__(self, problem: ProblemData, distances: Mapping[str, Any]) -> None:
         """Raises InputError for parameters that make no sense for the table."""
-        table = Original.of(problem.table)
-        return cls(
-            table,
-            problem.recoding,
-            tuple(rule for each in problem.privacy for rule in rules_of(each, table, problem.table)),
-            problem.suppressed_rows,
-            None if problem.cost_bound is None else exact(problem.cost_bound, "cost_bound"),
-            problem.min_groups,
-            problem.max_groups,
-            {name: ground(distance, f"distances: {name}") for name, distance in distances.items()},
-        )
-
-    def __post_init__(self) -> None:
+        self.problem, self.table = problem, Original.of(problem.table)
+        self.rules = [rule for each in problem.privacy for rule in rules_of(each, self.table, problem.table)]
+        self.cost_bound = None if problem.cost_bound is None else exact(problem.cost_bound, "cost_bound")
+        self.distances = {name: ground(distance, f"distances: {name}") for name, distance in distances.items()}
         for name, distance in self.distances.items():
             if name not in self.table.sensitive:
                 known = nearest(name, list(self.table.sensitive))
@@ -177,7 +154,7 @@ class _Asked:
 
 
 class _Check:
-    """A released table beside its original, and what is asked for. See `verify` for cells, missing_keys and row_id;
+    """A released table, its original, and what is asked for. See `verify` for cells, missing_keys and row_id;
     alone: there is no original.
 
     table: the rows of the original in the order of the released ones. violations, notes: what was found so far. cost,
@@ -195,7 +172,7 @@ class _Check:
         alone: bool,
     ) -> None:
         self.asked, self.frame, self.cells, self.missing_keys, self.alone = asked, frame, cells, missing_keys, alone
-        self.exempt = asked.suppressed_rows == "exempt"
+        self.exempt = asked.problem.suppressed_rows == "exempt"
         self.table = original = table = asked.table
         if row_id is not None:
             self.table = table = original.taken(rows_by_id(original, frame, row_id), row_id)
@@ -207,7 +184,7 @@ class _Check:
             self.violations = compare_shape(table, frame, written)
         self.notes = self._notes(written, row_id)
         self.released = text_columns(frame, table.quasi_identifiers)
-        self.rules = Rules.of(table, asked.recoding)
+        self.rules = Rules.of(table, asked.problem.recoding)
         self.cost: Fraction | None = None
         self.readings: Readings | None = None
         self.foreign: ForeignTable | None = None
@@ -269,7 +246,7 @@ class _Check:
             cost=self.cost,
             suppressed_cells=int(self.symbols.sum_horizontal().sum()),
             fully_suppressed_rows=int(self.suppressed.sum()),
-            suppressed_rows=asked.suppressed_rows,
+            suppressed_rows=asked.problem.suppressed_rows,
             privacy=tuple(rule.described for rule in asked.rules),
             own=asked.own,
             released=groups.facts,
@@ -335,7 +312,7 @@ class _Check:
             return None, None
         if not has_all:
             return False, "it does not have what is asked for"
-        bounds = self.asked.min_groups, self.asked.max_groups
+        bounds = self.asked.problem.min_groups, self.asked.problem.max_groups
         entries = self.rules, self.table.keys, self.released, self.readings
         try:
             text = not_minimal(*entries, self.groups, self.asked.rules, bounds, exempt=self.exempt)
@@ -344,7 +321,6 @@ class _Check:
         return text is None, text
 
     def _notes(self, written: Sequence[str], row_id: str | None) -> list[str]:
-        """What to know of a released table that is no violation."""
         table, frame, tells = self.table, self.frame, "tells nothing of anybody"
         notes = [f'column "{n}" is identifying, and the same in all rows: it {tells}' for n in emptied(table, frame)]
         notes += [f'column "{name}" counts the rows: it {tells}' for name in row_numbers(table, frame)]
@@ -399,11 +375,11 @@ def _blocks(partition: Sequence[int], rows: int) -> Ints:
 
 
 def _side_constraints(asked: _Asked, cost: Fraction | None, groups: int) -> list[str]:
-    found = []
+    found, fewest, most = [], asked.problem.min_groups, asked.problem.max_groups
     if asked.cost_bound is not None and cost is not None and cost > asked.cost_bound:
         found.append(f"the loss {in_words(cost)} is larger than the cost bound {in_words(asked.cost_bound)}")
-    if asked.min_groups is not None and groups < asked.min_groups:
-        found.append(f"the number of groups is {groups}, at least {asked.min_groups} are asked for")
-    if asked.max_groups is not None and groups > asked.max_groups:
-        found.append(f"the number of groups is {groups}, at most {asked.max_groups} are asked for")
+    if fewest is not None and groups < fewest:
+        found.append(f"the number of groups is {groups}, at least {fewest} are asked for")
+    if most is not None and groups > most:
+        found.append(f"the number of groups is {groups}, at most {most} are asked for")
     return found

@@ -164,7 +164,7 @@ def in_words(requirement: ClaimedRequirement) -> str:
 
 
 def read_requirement(data: Mapping[str, Any]) -> ClaimedRequirement:
-    """Check a requirement, and that there is nothing beside it; raises InputError."""
+    """Check a requirement, and that there is nothing else; raises InputError."""
     name = data.get("name")
     known = by_name().get(name) if isinstance(name, str) else None
     if known is None:

@@ -207,7 +207,6 @@ def _bounds(
 
 
 def _of_attribute(asked: CodedLimits, name: str, members: _Members, intervals: _Intervals, charges: Ints) -> Ints:
-    """The bound from one attribute."""
     charged = charges[intervals.group] > 0
     limited = bool((asked.lower[0] > 0).any())
     found = np.zeros(len(charged), np.int64)
@@ -227,7 +226,6 @@ def _of_attribute(asked: CodedLimits, name: str, members: _Members, intervals: _
 
 
 def _pieces(name: str, members: _Members, intervals: _Intervals) -> _Pieces:
-    """All rows of the groups of some intervals."""
     lengths = members.lengths[intervals.group]
     interval = np.repeat(np.arange(len(lengths)), lengths)
     at = np.arange(len(interval)) + np.repeat(members.begins[intervals.group] - (np.cumsum(lengths) - lengths), lengths)

@@ -85,17 +85,17 @@ class SizeTest:
 
     def keeps(self, column: int, groups: Ints, labels: Ints, moved: Ints) -> Flags:
         """Whether it holds after so many rows of a group get this label."""
-        view = self.projection
-        if column not in view.columns:
+        projection = self.projection
+        if column not in projection.columns:
             return np.ones(len(groups), dtype=bool)
-        own = view.of_group[groups]
-        left = view.size[own] - moved
-        target = view.target(column, groups, labels)
-        joined = moved + np.where(target >= 0, view.size[target], 0)
+        own = projection.of_group[groups]
+        left = projection.size[own] - moved
+        target = projection.target(column, groups, labels)
+        joined = moved + np.where(target >= 0, projection.size[target], 0)
         leaves: Flags = (left == 0) | (left >= self.k)
         joins: Flags = joined >= self.k
         if self.exempt:  # a class with a more specific label is never suppressed
-            leaves |= view.suppressed[own]
+            leaves |= projection.suppressed[own]
         return leaves & joins
 
 
@@ -261,8 +261,8 @@ class _Search:
                 self.values.append(ValueTest.of(rule, groups, np.zeros(len(groups.size), dtype=bool)))
             elif rule.unit is None:
                 some = None if rule.columns is None else [names.index(name) for name in rule.columns]
-                view = self.classes if some is None else Projection(codes, groups.size, some)
-                self.sizes.append(SizeTest(view, rule.k, exempt))
+                projection = self.classes if some is None else Projection(codes, groups.size, some)
+                self.sizes.append(SizeTest(projection, rule.k, exempt))
             elif rule.columns is None:
                 units = ValueRule("k_anonymity", (rule.unit,), rule.described, partial(_enough, rule.k))
                 self.values.append(ValueTest.of(units, groups, groups.suppressed & exempt))

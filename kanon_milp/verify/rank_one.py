@@ -217,7 +217,6 @@ class Penalties:
         return zip(group[first].tolist(), np.split(at, first[1:]), strict=True) if len(at) else ()
 
     def _problem(self, inside: Ints, at: Ints, reduced: Ints, least: int) -> GroupProblem:
-        """The problem of one group of rows."""
         cuts, number = np.unique(self.cut[at], return_inverse=True)
         parts: dict[int, list[tuple[int, int]]] = {}
         for row, local, p in zip(self.row[at].tolist(), number.tolist(), self.weight[at].tolist(), strict=True):

@@ -32,11 +32,11 @@ def group_frame(groups: Grouping) -> pl.DataFrame:
     """One row a group, in the order of their first rows; no value of the table is in it, only counts of rows.
 
     Columns: group (number from 1), first_row (from 1, header not counted), rows, units (different ones, where these are
-    counted), suppressed (all quasi-identifiers
-    are the symbol), and for each sensitive attribute A: A.p, A.l (frequency), A.l_entropy (rounded down), A.c_2
-    (r_1 / (r_2 + ... + r_m); nothing for groups of one value), A.alpha, A.t_equal and the other ground distances,
-    A.beta, A.delta (natural logarithm, rounded up; nothing where the group lacks a value) and A.delta_present. Each
-    number that need not be an integer has its exact text beside it, as A.l_exact; for delta_present that of e^delta.
+    counted), suppressed (all quasi-identifiers are the symbol), and for each sensitive attribute A: A.p, A.l
+    (frequency), A.l_entropy (rounded down), A.c_2 (r_1 / (r_2 + ... + r_m); nothing for groups of one value), A.alpha,
+    A.t_equal and the other ground distances, A.beta, A.delta (natural logarithm, rounded up; nothing where the group
+    lacks a value) and A.delta_present. Each number that need not be an integer has its exact text beside it, as
+    A.l_exact; for delta_present that of e^delta.
     """
     first = np.unique(groups.of_row, return_index=True)[1]
     columns = [

@@ -168,18 +168,18 @@ def _greedy(present: Sequence[Values]) -> list[Values]:
 
 def _matching(present: Sequence[Values]) -> list[Values]:
     """A largest set of pairs that pairwise differ in both places, by augmenting paths."""
-    beside: dict[int, list[int]] = {}
+    neighbours: dict[int, list[int]] = {}
     for left, right in present:
-        beside.setdefault(left, []).append(right)
+        neighbours.setdefault(left, []).append(right)
     left_of: dict[int, int] = {}
     right_of: dict[int, int] = {}
-    for start in beside:
+    for start in neighbours:
         came_from: dict[int, int] = {}  # right → the left before it on the path
         queue = deque([start])
         end: int | None = None
         while queue and end is None:
             left = queue.popleft()
-            for right in beside[left]:
+            for right in neighbours[left]:
                 if right not in came_from:
                     came_from[right] = left
                     if right not in left_of:
