@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,16 +11,37 @@ from kanon_milp.heuristics.moves import commit, complete, pull, settle
 from kanon_milp.heuristics.state import Board, State, close, place, relink, total, undo
 from kanon_milp.system.arrays import Floats, Ints
 from kanon_milp.system.jit import compiled, compiled_in_place
+from kanon_milp.system.parameters import number, parameters
 
 if TYPE_CHECKING:
     from kanon_milp.bounds import DualPoint
 
-SLACKS = (0.0, 0.5, 1.0, 2.0)  # by how much a row may cost more than its multiplier, in cells
-SHARES = (0.5, 0.2, 0.0)  # three rounds: candidates that the relaxation opens more often than this
-PROMISING = 1.5  # cells; candidates with a larger φ are not worth a look
+
+@parameters("construction")
+@dataclass(frozen=True)
+class ConstructionParameters:
+    """First tables from multipliers, of sizes and under requirements. Tuned on Adult and CMC."""
+
+    slack: float = number(0.5, "cells by which rows may cost more than their multipliers, after none; doubled twice")
+    often: float = number(0.5, "share of the averages in which the candidates are open that come first", most=1)
+    sometimes: float = number(0.2, "the same for those that come next", most=1)
+    promising: float = number(1.5, "cells, φ of the candidates that are worth a look")
+    looked_at: float = number(3.0, "cells, φ of the candidates among which rows are moved to mend groups")
+    mending: float = number(60.0, "cells for a unit of violation, while groups are mended")
+    tried: int = number(50, "rows of each value that are tried for a group that is mended", least=1)
+    exchanges: int = number(40, "rows exchanged in a group that meets one relaxation and not all")
+    paired: int = number(32, "values up to which one row is exchanged for another")
+
+    @property
+    def slacks(self) -> tuple[float, ...]:
+        """One after the other, in cells."""
+        return (0.0, self.slack, 2 * self.slack, 4 * self.slack)
 
 
-def construct(board: Board, dual: DualPoint) -> None:
+DEFAULT = ConstructionParameters()
+
+
+def construct(board: Board, dual: DualPoint, params: ConstructionParameters = DEFAULT) -> None:
     """Place all rows: candidates open in the order of their averaged share y as long as enough rows without a group
     pay for it with their multipliers; the rest goes where it is cheapest. The best of a few tries, each improved by
     opening and closing candidates one by one: what is cheaper before that can cost more after it.
@@ -30,11 +52,11 @@ def construct(board: Board, dual: DualPoint) -> None:
     share = np.zeros(len(board.candidate)) if dual.open_share is None else dual.open_share[board.candidate]
     phi = dual.phi[board.candidate]
     order = np.lexsort((phi, -share)).astype(np.int64)
-    promising = order[phi[order] <= PROMISING * board.cell]
+    promising = order[phi[order] <= params.promising * board.cell]
     best, group = (total(s), s.group.copy()) if board.complete else (None, s.group.copy())
-    for slack in SLACKS:
+    for slack in params.slacks:
         board.empty()
-        for least in SHARES:
+        for least in (params.often, params.sometimes, 0.0):
             _open_by_price(s, order[share[order] > least], dual.multipliers, slack * board.cell)
         if complete(s) == 0:
             _descend(s, promising)

@@ -2,41 +2,59 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kanon_milp.heuristics.annealing import Draw
-from kanon_milp.heuristics.annealing_chains import anneal_chains
-from kanon_milp.heuristics.construction import construct
-from kanon_milp.heuristics.effort import Effort
+from kanon_milp.heuristics.annealing import AnnealingParameters, Draw, SeenPairs, anneal_chains
+from kanon_milp.heuristics.construction import ConstructionParameters, construct
 from kanon_milp.heuristics.grouping import tighten_groups
-from kanon_milp.heuristics.large_neighbourhoods import rebuild_groups
-from kanon_milp.heuristics.seen_pairs import SeenPairs
+from kanon_milp.heuristics.neighbourhoods import NeighbourhoodParameters
+from kanon_milp.heuristics.size_neighbourhoods import rebuild_groups
 from kanon_milp.heuristics.state import Board, cell_cost
-from kanon_milp.heuristics.worker_pool import Pool
+from kanon_milp.heuristics.worker_pool import Effort, Pool
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.adapter import SolverAdapter
 from kanon_milp.solvers.call import SolverOptions
 from kanon_milp.system.arrays import Flags
+from kanon_milp.system.parameters import DEFAULT, Parameters, number, parameters
 
 if TYPE_CHECKING:
     from kanon_milp.bounds import DualPoint
 
-# what the heuristics look at, in cells: candidates with φ_g up to the first, pairs with a reduced cost up to the second
-OPEN_LIMIT, PAIR_LIMIT = 3.0, 4.0
-# the same for neighbourhoods, whose models must stay small, until nothing better is left within them, and after that
-NEAR, FARTHER = (0.5, 1.0), (1.5, 3.0)
-SEEN_SLICE = 8.0  # seconds that a neighbourhood over the pairs of the tables seen may take
-# share of a turn for annealing, where groups have at least so many rows: pairs are a matter for neighbourhoods
-ANNEAL_SHARES = ((5, 0.5), (3, 0.3), (0, 0.1))
-SHORTEST = 5.0  # seconds of neighbourhoods in a turn, at least
-TURN = 25  # neighbourhoods in a turn, where work is counted instead of time
 SEEDS = 10_000  # between two turns
+
+
+@parameters("search")
+@dataclass(frozen=True)
+class SearchParameters:
+    """Turns of annealing and neighbourhoods, where sizes are all that is required. Tuned on Adult, k = 2 to 100.
+
+    Pairs are a matter for neighbourhoods, whose models must stay small.
+    """
+
+    open_limit: float = number(3.0, "cells, φ of the candidates that annealing looks at")
+    pair_limit: float = number(4.0, "cells, reduced cost of the pairs that it looks at")
+    near_open: float = number(
+        0.5, "cells, φ of candidates, for neighbourhoods until nothing is better", least=-math.inf
+    )
+    near_pair: float = number(1.0, "cells, reduced cost of pairs, for these", least=-math.inf)
+    far_open: float = number(1.5, "cells, φ of candidates, for neighbourhoods after that")
+    far_pair: float = number(3.0, "cells, reduced cost of pairs, for these")
+    anneal_large: float = number(0.5, "of a turn is annealing where groups have 5 rows or more", most=0.99)
+    anneal_small: float = number(0.3, "of a turn is annealing where groups have 3 or 4 rows", most=0.99)
+    anneal_pairs: float = number(0.1, "of a turn is annealing where groups are pairs", least=0.01, most=0.99)
+    shortest: float = number(5.0, "seconds of neighbourhoods in a turn, at least")
+    turn: int = number(25, "neighbourhoods in a turn, where work is counted instead of time", least=1)
+
+    def anneal_share(self, kappa: float) -> float:
+        """Of a turn, where groups have about so many rows."""
+        return self.anneal_large if kappa >= 5 else self.anneal_small if kappa >= 3 else self.anneal_pairs
 
 
 class Search:
@@ -54,6 +72,7 @@ class Search:
         possible: Flags | None = None,
         *,
         constructed: bool = False,
+        parameters: Parameters = DEFAULT,
     ) -> None:
         """possible: bool (pairs,), what a better table could use, where that is known. constructed: the start comes
         from these multipliers already."""
@@ -61,12 +80,15 @@ class Search:
         self._constructed = constructed or possible is not None
         self.instance, self.dual, self.incumbent = instance, dual, start
         self._pool, self._effort, self._seed, self._on_better = pool, effort, seed, on_better
-        self._near, self._seen = NEAR, SeenPairs.of(instance)
+        self._params, self._parameters = parameters.of(SearchParameters), parameters
+        self._annealing = parameters.of(AnnealingParameters)
+        self._neighbourhoods = parameters.of(NeighbourhoodParameters)
+        self._far, self._seen = False, SeenPairs.of(instance, self._annealing)
 
     def construct(self) -> Assignment | None:
         """The first step alone: a table by the dual point, None if there is none."""
-        board = self._board(OPEN_LIMIT, PAIR_LIMIT, self._seed)
-        construct(board, self.dual)
+        board = self._board(self._params.open_limit, self._params.pair_limit, self._seed)
+        construct(board, self.dual, self._parameters.of(ConstructionParameters))
         self._keep(board)
         self._constructed = True
         return self.incumbent
@@ -88,7 +110,7 @@ class Search:
             before = self.incumbent.cost
             if self._effort.ended(before):
                 break
-            now = min(TURN, left) if left is not None else None
+            now = min(self._params.turn, left) if left is not None else None
             exhausted = self._turn(adapter, options, self._seed + SEEDS * turn, now)
             turn, idle = turn + 1, 0 if self.incumbent.cost < before else idle + 1
             left = None if left is None or now is None else left - now
@@ -98,8 +120,7 @@ class Search:
 
     def _turn(self, adapter: SolverAdapter, options: SolverOptions, seed: int, count: int | None) -> bool:
         """One annealing and the neighbourhoods after it; whether these have found that nothing is better."""
-        kappa = float(np.median(self.instance.least))
-        share = next(share for least, share in ANNEAL_SHARES if kappa >= least)
+        share = self._params.anneal_share(float(np.median(self.instance.least)))
         began = time.perf_counter()
         part = self._effort if count is not None else self._effort.part(share * self._effort.left)
         self._anneal(part, seed)
@@ -108,33 +129,42 @@ class Search:
         if count is not None:
             part = replace(self._effort, neighbourhoods=count)
         else:
-            part = self._effort.part(max(SHORTEST, (time.perf_counter() - began) * (1 - share) / share))
+            part = self._effort.part(max(self._params.shortest, (time.perf_counter() - began) * (1 - share) / share))
         if self._seen is not None:
             some = part if count is None else replace(part, neighbourhoods=count // 2)
             exhausted = self._recombine(self._seen, adapter, options, some, seed)
             if self._effort.ended(self.incumbent.cost) or (count is None and not exhausted):
                 return False
             part = part if count is None else replace(part, neighbourhoods=count - count // 2)
-        near = self._board(*self._near, seed)
-        exhausted = rebuild_groups(near, adapter, options, self._pool, part, seed, self._keep)
-        if not exhausted or self._near == FARTHER or self.possible is not None:
+        exhausted = self._rebuild(adapter, options, part, seed)
+        if not exhausted or self._far or self.possible is not None:
             return exhausted
-        self._near = FARTHER
+        self._far = True
         if count is not None:  # of neighbourhoods, some of which are used up
             return False
-        farther = self._board(*FARTHER, seed)
-        return rebuild_groups(farther, adapter, options, self._pool, part, seed, self._keep)
+        return self._rebuild(adapter, options, part, seed)
+
+    def _rebuild(self, adapter: SolverAdapter, options: SolverOptions, effort: Effort, seed: int) -> bool:
+        """Neighbourhoods near the multipliers, or farther away; whether nothing is better there."""
+        p = self._params
+        limits = (p.far_open, p.far_pair) if self._far else (p.near_open, p.near_pair)
+        board, params = self._board(*limits, seed), self._neighbourhoods
+        return rebuild_groups(board, adapter, options, self._pool, effort, seed, self._keep, params.seconds, params)
 
     def _recombine(
         self, seen: SeenPairs, adapter: SolverAdapter, options: SolverOptions, effort: Effort, seed: int
     ) -> bool:
         """Neighbourhoods over the pairs that annealings have seen; whether nothing is better with these."""
         board = Board.of(self.instance, seen.cheapest(), self.incumbent, seed)
-        return rebuild_groups(board, adapter, options, self._pool, effort, seed, self._keep, SEEN_SLICE)
+        params = self._neighbourhoods
+        return rebuild_groups(
+            board, adapter, options, self._pool, effort, seed, self._keep, params.seen_seconds, params
+        )
 
     def _anneal(self, effort: Effort, seed: int) -> None:
-        board = self._board(OPEN_LIMIT, PAIR_LIMIT, seed)
-        anneal_chains(board, Draw.of(board, self.dual), self._pool, effort, seed, self._keep, self._seen)
+        board = self._board(self._params.open_limit, self._params.pair_limit, seed)
+        draws = Draw.of(board, self.dual, self._annealing)
+        anneal_chains(board, draws, self._pool, effort, seed, self._keep, self._seen, self._annealing)
 
     def _board(self, open_limit: float, pair_limit: float, seed: int) -> Board:
         """The incumbent on a board of the pairs that are worth a look."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kanon_milp.heuristics.pattern_greedy import greedy_partition
+from kanon_milp.heuristics.greedy import greedy_partition
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
 

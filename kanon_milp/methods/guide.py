@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from kanon_milp.bounds import BoundLimit, BoundTask, best_registered
 from kanon_milp.bounds.built_in import LAGRANGIAN
-from kanon_milp.heuristics.effort import Effort
-from kanon_milp.heuristics.worker_pool import Pool
+from kanon_milp.heuristics.worker_pool import Effort, Pool
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.assignment import Assignment

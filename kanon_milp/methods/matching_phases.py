@@ -16,7 +16,7 @@ from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.formulations.restricted import solve_restricted
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.grouping import tighten_groups
-from kanon_milp.heuristics.matching_table import Rounded, partition_model, table_of
+from kanon_milp.heuristics.set_partitioning import Rounded, partition_model, table_of
 from kanon_milp.methods.core_problem import CoreProblem
 from kanon_milp.methods.guide import multipliers_of_sizes
 from kanon_milp.methods.session import Session

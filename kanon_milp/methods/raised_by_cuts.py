@@ -13,11 +13,10 @@ import numpy as np
 
 from kanon_milp.bounds import BoundLimit
 from kanon_milp.errors import InputError
-from kanon_milp.heuristics.effort import Effort
+from kanon_milp.heuristics.annealing import SeenPairs
 from kanon_milp.heuristics.group_check import GroupCheck
-from kanon_milp.heuristics.seen_pairs import SeenPairs
 from kanon_milp.heuristics.state import cell_cost
-from kanon_milp.heuristics.worker_pool import Pool
+from kanon_milp.heuristics.worker_pool import Effort, Pool
 from kanon_milp.methods.guide import MODEL_PAIRS
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
@@ -139,9 +138,9 @@ class RaisedByCuts:
         The rest is for `narrow`, whose models may need more than a few seconds: where dives find nothing, the two take
         turns.
         """
-        from kanon_milp.heuristics.requirements.annealing import anneal  # these import the compiler
-        from kanon_milp.heuristics.requirements.diving import dive
-        from kanon_milp.heuristics.requirements.guide import Guide
+        from kanon_milp.heuristics.rounding import dive
+        from kanon_milp.heuristics.valued_annealing import anneal  # these import the compiler
+        from kanon_milp.heuristics.valued_construction import Guide
 
         instance, point, known = self.session.instance, self.point, self.tracker.best
         check, effort = GroupCheck(instance), effort.part(self._diving_share * effort.left)
@@ -165,8 +164,8 @@ class RaisedByCuts:
 
         These multipliers say so much better which pairs a good table has that the model can be solved to the end.
         """
-        from kanon_milp.heuristics.requirements.neighbourhoods import Landscape  # these import the compiler
-        from kanon_milp.heuristics.requirements.rebuilding import Sizes, rebuild
+        from kanon_milp.heuristics.neighbourhoods import Sizes
+        from kanon_milp.heuristics.valued_neighbourhoods import Landscape, rebuild  # imports the compiler
 
         session, instance = self.session, self.session.instance
         cell, check = cell_cost(instance), GroupCheck(instance)

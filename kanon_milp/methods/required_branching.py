@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kanon_milp.bounds.columns.branching import NodeBounds, renumbered
-from kanon_milp.heuristics.best_of_groups import best_of_groups
+from kanon_milp.heuristics.set_partitioning import best_of_groups
 from kanon_milp.methods.branching import Branching
 from kanon_milp.methods.guide import Guide
 from kanon_milp.methods.session import Session

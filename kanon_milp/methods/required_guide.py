@@ -24,7 +24,7 @@ from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.group_check import GroupCheck
-from kanon_milp.heuristics.requirements.construction import mended
+from kanon_milp.heuristics.valued_construction import mended
 from kanon_milp.heuristics.worker_pool import Pool
 from kanon_milp.methods.core_trials import FEW_PAIR_SECONDS, FEW_WORK_PAIR_SECONDS, CoreTrials
 from kanon_milp.methods.guide import MODEL_PAIRS, Guide, few_options, limits_work, multipliers_of_sizes

@@ -13,19 +13,17 @@ from fractions import Fraction
 from typing import TypeVar
 
 from kanon_milp.bounds.dual import DualPoint, Proof
-from kanon_milp.heuristics.effort import Effort
+from kanon_milp.heuristics.annealing import SeenPairs
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.grouping import tighten_groups
-from kanon_milp.heuristics.requirements.annealing import anneal
-from kanon_milp.heuristics.requirements.construction import construct
-from kanon_milp.heuristics.requirements.guide import Guide
-from kanon_milp.heuristics.requirements.neighbourhoods import Landscape
-from kanon_milp.heuristics.requirements.partition import SmallGroupTables
-from kanon_milp.heuristics.requirements.rebuilding import Sizes, rebuild
-from kanon_milp.heuristics.requirements.rounding import rounded
-from kanon_milp.heuristics.seen_pairs import SeenPairs
+from kanon_milp.heuristics.neighbourhoods import Sizes
+from kanon_milp.heuristics.rounding import rounded
+from kanon_milp.heuristics.set_partitioning import SmallGroupTables
 from kanon_milp.heuristics.state import cell_cost
-from kanon_milp.heuristics.worker_pool import Pool
+from kanon_milp.heuristics.valued_annealing import anneal
+from kanon_milp.heuristics.valued_construction import Guide, construct
+from kanon_milp.heuristics.valued_neighbourhoods import Landscape, rebuild
+from kanon_milp.heuristics.worker_pool import Effort, Pool
 from kanon_milp.methods.raised_by_cuts import RaisedByCuts
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
@@ -62,7 +60,7 @@ class RequiredSearch:
         self.session, self.tracker, self.pool = session, tracker, pool
         instance = session.instance
         self._cuts, self._possible, self._check, self._sizes = cuts, possible, GroupCheck(instance), Sizes()
-        self._seen, self._seen_sizes = SeenPairs.of(instance), Sizes(most=SEEN_SLICE)
+        self._seen, self._seen_sizes = SeenPairs.of(instance), Sizes(longest=SEEN_SLICE)
         # value of the bound when a table was constructed last, and how long that took
         self._constructed_at: Fraction | None = None
         self._construction_seconds = 0.0

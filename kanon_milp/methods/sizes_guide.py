@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 from kanon_milp.bounds import BoundLimit, BoundTask, ProvenBound, round_dual
 from kanon_milp.bounds.built_in import COLUMN_GENERATION, RELAX_AND_CUT
 from kanon_milp.bounds.reduced_costs import ReducedCosts
-from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.grouping import tighten_groups
 from kanon_milp.heuristics.search import Search
-from kanon_milp.heuristics.worker_pool import Pool
+from kanon_milp.heuristics.worker_pool import Effort, Pool
 from kanon_milp.methods.cuts_beside import CutsBeside
 from kanon_milp.methods.guide import FEW_OPTIONS, MODEL_PAIRS, Guide, multipliers_of_sizes
 from kanon_milp.methods.raised_by_cuts import small_groups

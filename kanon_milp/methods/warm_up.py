@@ -52,9 +52,9 @@ def missing(parts: Iterable[str]) -> list[str]:
     from kanon_milp.bounds.screens import solve_left
     from kanon_milp.bounds.valued_groups import cheapest_by_size
     from kanon_milp.bounds.valued_pricing import cheapest_valued_groups
-    from kanon_milp.heuristics.linked_moves import make_moves as make_linked_moves
-    from kanon_milp.heuristics.neighbourhood import _exchange
-    from kanon_milp.heuristics.requirements.annealing import make_moves
+    from kanon_milp.heuristics.linked_annealing import make_moves as make_linked_moves
+    from kanon_milp.heuristics.size_neighbourhoods import _exchange
+    from kanon_milp.heuristics.valued_annealing import make_moves
     from kanon_milp.system.jit import on_disk
 
     last = {
@@ -111,12 +111,11 @@ def _bound() -> None:
 def _search() -> None:
     """Construction, annealing and neighbourhoods; without the bound, whose multipliers they would have."""
     from kanon_milp.bounds import DualPoint
-    from kanon_milp.heuristics.effort import Effort
     from kanon_milp.heuristics.grouping import tighten_groups
-    from kanon_milp.heuristics.neighbourhood import cut_out, put_back
     from kanon_milp.heuristics.search import Search
+    from kanon_milp.heuristics.size_neighbourhoods import cut_out, put_back
     from kanon_milp.heuristics.state import Board
-    from kanon_milp.heuristics.worker_pool import InlinePool
+    from kanon_milp.heuristics.worker_pool import Effort, InlinePool
 
     instance = _instance()
     price = np.full(instance.types.count, float(instance.candidates.cost.mean()))
@@ -162,9 +161,9 @@ def _matching() -> None:
 
 def _linked() -> None:
     """Annealing of several sets of quasi-identifiers."""
-    from kanon_milp.heuristics.effort import Effort
     from kanon_milp.heuristics.greedy import suppress_all
     from kanon_milp.heuristics.linked_annealing import anneal_sets
+    from kanon_milp.heuristics.worker_pool import Effort
     from kanon_milp.presolve.linked_sets import linked_sets
 
     frame, names = _cells()
@@ -218,12 +217,11 @@ def _valued_search() -> None:
     """Construction and annealing under requirements about sensitive attributes."""
     from kanon_milp.bounds.dual import DualPoint
     from kanon_milp.bounds.relaxations import relaxations_of
-    from kanon_milp.heuristics.effort import Effort
     from kanon_milp.heuristics.greedy import suppress_all
-    from kanon_milp.heuristics.requirements.annealing import anneal
-    from kanon_milp.heuristics.requirements.construction import construct
-    from kanon_milp.heuristics.requirements.guide import Guide
-    from kanon_milp.heuristics.requirements.partition import Columns
+    from kanon_milp.heuristics.set_partitioning import Columns
+    from kanon_milp.heuristics.valued_annealing import anneal
+    from kanon_milp.heuristics.valued_construction import Guide, construct
+    from kanon_milp.heuristics.worker_pool import Effort
     from kanon_milp.system.limit import NO_LIMIT
 
     for instance in _sensitive():

@@ -27,7 +27,13 @@ from kanon_milp.errors import InputError
 P = TypeVar("P")
 Number = int | float | bool
 
-MODULES: tuple[str, ...] = ("bounds.parameters",)
+MODULES: tuple[str, ...] = (
+    "bounds.parameters",
+    "heuristics.annealing",
+    "heuristics.construction",
+    "heuristics.neighbourhoods",
+    "heuristics.search",
+)
 """Modules that register parameters, imported when names are looked up."""
 _KINDS: dict[str, type[Any]] = {}
 

@@ -26,27 +26,30 @@ from strategies import Case, cases
 import kanon_milp as km
 from kanon_milp.bounds import lagrangian
 from kanon_milp.formulations.strong import build_strong
-from kanon_milp.heuristics import large_neighbourhoods, moves, search, seen_pairs, state
-from kanon_milp.heuristics.annealing import Chain, Draw, anneal
+from kanon_milp.heuristics import moves, search, size_neighbourhoods, state
+from kanon_milp.heuristics.annealing import AnnealingParameters, Chain, Draw, anneal
 from kanon_milp.heuristics.construction import construct
-from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.greedy import suppress_all
 from kanon_milp.heuristics.grouping import group_sizes, tighten_groups
-from kanon_milp.heuristics.large_neighbourhoods import rebuild_groups
 from kanon_milp.heuristics.moves import commit
-from kanon_milp.heuristics.neighbourhood import cut_out, put_back, solve_neighbourhood
 from kanon_milp.heuristics.search import Search
+from kanon_milp.heuristics.size_neighbourhoods import cut_out, put_back, rebuild_groups, solve_neighbourhood
 from kanon_milp.heuristics.state import FAILED, Board, total, undo
-from kanon_milp.heuristics.worker_pool import InlinePool
+from kanon_milp.heuristics.worker_pool import Effort, InlinePool
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.presolve.reductions import reduce
 from kanon_milp.solvers import SolverOptions, get
 from kanon_milp.solvers.pyomo_arrays import to_arrays
+from kanon_milp.system.parameters import Parameters
 
 pull, shift, close = runnable(moves.pull), runnable(moves.shift), runnable(state.close)
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+
+
+# none but the pairs of the table are near
+NOTHING_NEAR = Parameters({"search.near_open": -math.inf, "search.near_pair": -math.inf})
 
 
 def reduced(problem: km.Problem) -> Instance:
@@ -180,8 +183,9 @@ def test_annealing_depends_on_the_seed_alone_and_changes_nothing_that_is_handed_
     construct(board, dual)
     before = board.state.group.copy()
     draws, chain = Draw.of(board, dual), Chain.of(board, 1)
-    one, two = (anneal(board.state, draws, chain, 0.5, 0.1, 20_000) for _ in range(2))
-    other = anneal(board.state, draws, Chain.of(board, 2), 0.5, 0.1, 20_000)
+    params = AnnealingParameters()
+    one, two = (anneal(board.state, draws, params, chain, 0.5, 0.1, 20_000) for _ in range(2))
+    other = anneal(board.state, draws, params, Chain.of(board, 2), 0.5, 0.1, 20_000)
     assert (board.state.group == before).all()
     assert (one.group == two.group).all()
     assert (one.group != other.group).any()
@@ -295,13 +299,13 @@ def test_where_nothing_is_left_near_the_multipliers_it_looks_farther(monkeypatch
         boards.append(len(board.state.options.values))
         return rebuild_groups(board, *others)
 
-    monkeypatch.setattr(search, "NEAR", (-math.inf, -math.inf))
     monkeypatch.setattr(search, "rebuild_groups", rebuilt)
     monkeypatch.setattr(Search, "_anneal", lambda *_: None)
     effort = Effort(ends=time.perf_counter() + 60, patience=1)
-    found = Search(instance, dual, start, InlinePool(), effort, constructed=True).run(get("highs"), SolverOptions())
-    assert found is not None
-    assert found.cost < start.cost
+    found = Search(instance, dual, start, InlinePool(), effort, constructed=True, parameters=NOTHING_NEAR)
+    table = found.run(get("highs"), SolverOptions())
+    assert table is not None
+    assert table.cost < start.cost
     assert len(boards) == 3  # in one turn, the last one to the end; annealing has seen nothing
     assert boards[0] == boards[1] < boards[2]
     assert effort.left > 0
@@ -312,10 +316,10 @@ def test_no_more_neighbourhoods_than_asked_for(monkeypatch: pytest.MonkeyPatch, 
     """Also where nothing is left near the multipliers."""
     instance, solved = census_instance(40, 3), Mock(wraps=solve_neighbourhood)
     dual = lagrangian(instance, iterations=200)
-    monkeypatch.setattr(search, "NEAR", (-math.inf, -math.inf))
-    monkeypatch.setattr(large_neighbourhoods, "solve_neighbourhood", solved)
-    found = Search(instance, dual, None, InlinePool(), Effort(neighbourhoods=count)).run(get("highs"), SolverOptions())
-    assert found is not None
+    monkeypatch.setattr(size_neighbourhoods, "solve_neighbourhood", solved)
+    effort = Effort(neighbourhoods=count)
+    found = Search(instance, dual, None, InlinePool(), effort, parameters=NOTHING_NEAR)
+    assert found.run(get("highs"), SolverOptions()) is not None
     assert 0 < solved.call_count <= count
 
 
@@ -346,9 +350,8 @@ def test_large_tables_keep_no_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "rebuild_groups", rebuilt)
     for rows, expected in ((60, [2, 3]), (59, [5])):
         counts.clear()
-        monkeypatch.setattr(seen_pairs, "MOST_ROWS", rows)
-        effort = Effort(neighbourhoods=5)
-        Search(instance, lagrangian(instance, iterations=200), None, InlinePool(), effort).run(
-            get("highs"), SolverOptions()
-        )
+        effort, dual = Effort(neighbourhoods=5), lagrangian(instance, iterations=200)
+        parameters = Parameters({"annealing.seen_rows": rows})
+        found = Search(instance, dual, None, InlinePool(), effort, parameters=parameters)
+        found.run(get("highs"), SolverOptions())
         assert counts == expected

@@ -23,6 +23,7 @@ from present import present
 import kanon_milp as km
 from kanon_milp.cli.exit_codes import exit_code
 from kanon_milp.errors import InputError
+from kanon_milp.formulations.restricted import Answer, solve_restricted
 from kanon_milp.heuristics.search import Search
 from kanon_milp.methods import core_problem, registry, sizes_guide
 from kanon_milp.methods.core_problem import CoreProblem
@@ -39,8 +40,7 @@ from kanon_milp.methods.sizes_guide import SizesGuide
 from kanon_milp.methods.verification import verify_files
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.preparation import presolve
-from kanon_milp.solvers import SolverAdapter, SolverOptions, SolverResult, StopReason
-from kanon_milp.solvers.checked import solve_checked
+from kanon_milp.solvers import SolverAdapter, SolverOptions, StopReason
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import AlsoSet
 
@@ -95,11 +95,11 @@ def test_a_model_from_below_ends_once_it_has_proven_its_part(monkeypatch: pytest
 
 
 def test_a_model_that_is_no_longer_needed_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def left_behind(*arguments: Any, **options: Any) -> SolverResult:
-        answer = solve_checked(*arguments, **options)
+    def left_behind(*arguments: Any, **options: Any) -> Answer:
+        answer = solve_restricted(*arguments, **options)
         return replace(answer, stop_reason=StopReason.INTERRUPTED, message="did not stop")
 
-    monkeypatch.setattr(core_problem, "solve_checked", left_behind)
+    monkeypatch.setattr(core_problem, "solve_restricted", left_behind)
     result = km.solve(census_problem(60, 3), method="search", time_limit=60)
     assert (result.stop_reason, result.message) == ("optimal", "")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,9 +16,9 @@ from hypothesis import HealthCheck, settings
 from own_requirement import AtMost, NoMoreThanHalf
 
 import kanon_milp as km
-from kanon_milp.heuristics import seen_pairs
-from kanon_milp.heuristics.effort import Effort
-from kanon_milp.heuristics.requirements.neighbourhoods import Landscape
+from kanon_milp.heuristics.annealing import AnnealingParameters, SeenPairs
+from kanon_milp.heuristics.valued_neighbourhoods import Landscape
+from kanon_milp.heuristics.worker_pool import Effort
 from kanon_milp.methods import core_problem, required_guide, required_search
 from kanon_milp.methods.raised_by_cuts import RaisedByCuts
 from kanon_milp.presolve.assignment import Assignment
@@ -180,9 +181,10 @@ def test_neighbourhoods_over_the_pairs_that_annealings_have_seen_come_first(monk
     monkeypatch.setattr(core_problem, "MODEL_PAIRS", 0)
     monkeypatch.setattr(required_guide, "EASY_PAIRS", 0)
     problem = census_with(60, km.KAnonymity(2), km.LDiversity(2), sensitive="disease")
+    of = SeenPairs.of
     for rows, expected in ((60, [2, 3]), (59, [5])):
         seen.clear()
-        monkeypatch.setattr(seen_pairs, "MOST_ROWS", rows)
+        monkeypatch.setattr(SeenPairs, "of", partial(of, params=AnnealingParameters(seen_rows=rows)))
         km.solve(problem, method="search", iteration_limit=5)
         assert [count for _, count in seen] == expected * (len(seen) // len(expected))
         assert all(more > 0 for more, _ in seen)

@@ -20,9 +20,9 @@ from kanon_milp import solvers
 from kanon_milp.bounds.dual import DualPoint
 from kanon_milp.bounds.linked import LinkedEvaluator, LinkedExtras, linked_bound, proven_units
 from kanon_milp.bounds.registry import BoundLimit
-from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.greedy import suppress_all
 from kanon_milp.heuristics.linked_annealing import anneal_sets, linked_state, loss_of
+from kanon_milp.heuristics.worker_pool import Effort
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.presolve.linked_sets import LinkedSets, linked_sets, sets_of
 from kanon_milp.presolve.preparation import presolve

@@ -11,10 +11,10 @@ import pytest
 from census import Q8, census
 
 import kanon_milp as km
+from kanon_milp.formulations.restricted import solve_restricted
 from kanon_milp.heuristics.greedy import suppress_all
 from kanon_milp.methods import several_sets
 from kanon_milp.presolve.preparation import presolve
-from kanon_milp.solvers.checked import solve_checked
 from kanon_milp.system.clock import Clock
 
 SETS = (Q8[:4], Q8[3:6])
@@ -55,11 +55,11 @@ def test_it_is_better_than_k_anonymity_of_all_columns(monkeypatch: pytest.Monkey
 def test_counted_work_is_limited_before_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     nodes: list[int | None] = []
 
-    def spied(solver: Any, linear: Any, options: Any, *rest: Any, **more: Any) -> Any:
+    def spied(linear: Any, solver: Any, options: Any, *rest: Any, **more: Any) -> Any:
         nodes.append(options.node_limit)
-        return solve_checked(solver, linear, options, *rest, **more)
+        return solve_restricted(linear, solver, options, *rest, **more)
 
-    monkeypatch.setattr(several_sets, "solve_checked", spied)
+    monkeypatch.setattr(several_sets, "solve_restricted", spied)
     monkeypatch.setattr(several_sets, "solve_milp", lambda session, **_rest: session.finish(session.known))
     monkeypatch.setattr(several_sets, "FEWEST_PAIRS", 0)
     monkeypatch.setattr(several_sets, "NEAR_PAIRS", 100)

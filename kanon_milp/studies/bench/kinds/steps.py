@@ -15,11 +15,9 @@ from kanon_milp.bounds import lagrangian, proven_bound, round_dual
 from kanon_milp.bounds.lagrangian_bound import required_bound
 from kanon_milp.errors import SolverError
 from kanon_milp.formulations import get_formulation
-from kanon_milp.heuristics.effort import Effort
-from kanon_milp.heuristics.requirements.annealing import anneal
-from kanon_milp.heuristics.requirements.construction import construct
-from kanon_milp.heuristics.requirements.guide import Guide
-from kanon_milp.heuristics.worker_pool import open_pool
+from kanon_milp.heuristics.valued_annealing import anneal
+from kanon_milp.heuristics.valued_construction import Guide, construct
+from kanon_milp.heuristics.worker_pool import Effort, open_pool
 from kanon_milp.methods.session import Session
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance

@@ -1,17 +1,28 @@
-"""Large-neighbourhood search: some groups at a time are made anew by a MILP, the strong formulation of their rows."""
+"""Neighbourhoods where sizes are all that is required: the rows of some groups, and the strong formulation of them."""
 
 from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from kanon_milp.formulations.arrays import strong_model
 from kanon_milp.formulations.restricted import solve_restricted
 from kanon_milp.heuristics.moves import commit, mend
-from kanon_milp.heuristics.state import FAILED, Board, State, draw, place, undo, uniform
+from kanon_milp.heuristics.neighbourhoods import (
+    DEFAULT,
+    Call,
+    NeighbourhoodParameters,
+    Rebuildable,
+    Sizes,
+    search_neighbourhoods,
+)
+from kanon_milp.heuristics.state import FAILED, Board, State, draw, place, total, undo, uniform
+from kanon_milp.heuristics.worker_pool import Effort, Pool
 from kanon_milp.solvers.adapter import Setting, SolverAdapter
 from kanon_milp.solvers.call import SolverOptions
 from kanon_milp.solvers.model import LinearModel
@@ -254,3 +265,60 @@ def _exchange(s: State, row_type: Ints, candidate: Ints, before: Ints, after: In
                 return FAILED
             delta += change
     return delta
+
+
+class _Table(Rebuildable[Neighbourhood, Rebuilt]):
+    """The rows on a board; a neighbourhood's size is its loss."""
+
+    def __init__(self, board: Board, on_better: Callable[[Board], None]) -> None:
+        self._board, self._on_better, self.groups = board, on_better, len(board.state.cost)
+
+    @property
+    def loss(self) -> int:
+        """What the rows lose that can move."""
+        return total(self._board.state)
+
+    @property
+    def largest(self) -> int:
+        """All of the loss."""
+        return self.loss
+
+    def cut_out(self, size: int, busy: Flags, *, everything: bool) -> Neighbourhood | None:
+        """About so much of the loss, around a random group."""
+        del everything
+        return cut_out(self._board, size, busy)
+
+    def busy_with(self, hood: Neighbourhood) -> Ints:
+        """Those whose rows are in it."""
+        return np.unique(hood.candidates[hood.candidate[hood.start > 0]])
+
+    def call(self, hood: Neighbourhood, adapter: SolverAdapter, options: SolverOptions) -> Call[Rebuilt]:
+        """The model is stated where it is solved."""
+        return partial(solve_neighbourhood, hood, adapter, options)
+
+    def put_back(self, hood: Neighbourhood, answer: Rebuilt) -> bool:
+        """Move the rows."""
+        better = answer.loss < hood.loss and put_back(self._board, hood, answer.rows)
+        if better:
+            self._on_better(self._board)
+        return better
+
+
+def rebuild_groups(
+    board: Board,
+    adapter: SolverAdapter,
+    options: SolverOptions,
+    pool: Pool,
+    effort: Effort,
+    seed: int,
+    on_better: Callable[[Board], None],
+    seconds: float | None = None,
+    params: NeighbourhoodParameters = DEFAULT,
+) -> bool:
+    """Improve the table on the board by neighbourhoods (`search_neighbourhoods`). on_better: called after each
+    improvement. seconds: for each, at most."""
+    table = _Table(board, on_better)
+    first = params.first_pairs * table.loss / max(len(board.state.options.values), 1)
+    longest = params.seconds if seconds is None else seconds
+    sizes = Sizes(first, share=1.0, longest=longest, shortest=0.0, smallest=0.0)
+    return search_neighbourhoods(table, adapter, options, pool, effort, seed, sizes, params)

@@ -16,12 +16,11 @@ from sensitive_cases import KINDS, SensitiveCase, sensitive_cases
 from kanon_milp.bounds.dual import DualPoint
 from kanon_milp.bounds.lagrangian_bound import required_bound
 from kanon_milp.bounds.relaxations import relaxations_of
-from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.greedy import candidate_of_all
-from kanon_milp.heuristics.requirements.annealing import anneal
-from kanon_milp.heuristics.requirements.construction import construct
-from kanon_milp.heuristics.requirements.guide import Guide
-from kanon_milp.heuristics.requirements.rounding import rounded
+from kanon_milp.heuristics.rounding import rounded
+from kanon_milp.heuristics.valued_annealing import anneal
+from kanon_milp.heuristics.valued_construction import Guide, construct
+from kanon_milp.heuristics.worker_pool import Effort
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.problem.privacy import LDiversity

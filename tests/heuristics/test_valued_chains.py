@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sensitive_cases import SensitiveCase, sensitive_cases
 
-from kanon_milp.heuristics.requirements.chains import reroute
-from kanon_milp.heuristics.requirements.counted import CountedBoard, recount
-from kanon_milp.heuristics.requirements.moves import settle
 from kanon_milp.heuristics.state import total
+from kanon_milp.heuristics.valued_chains import reroute
+from kanon_milp.heuristics.valued_moves import settle
+from kanon_milp.heuristics.valued_state import CountedBoard, recount
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import prepare
 from kanon_milp.problem.privacy import LDiversity

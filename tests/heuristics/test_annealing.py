@@ -8,12 +8,9 @@ from hypothesis import strategies as st
 from test_search import census_instance, started, whole_board
 
 from kanon_milp.bounds.lagrangian_bound import lagrangian
-from kanon_milp.heuristics.annealing import Draw
-from kanon_milp.heuristics.annealing_chains import anneal_chains
-from kanon_milp.heuristics.effort import Effort
+from kanon_milp.heuristics.annealing import Draw, SeenPairs, anneal_chains
 from kanon_milp.heuristics.grouping import pairs_at
-from kanon_milp.heuristics.seen_pairs import SeenPairs
-from kanon_milp.heuristics.worker_pool import InlinePool
+from kanon_milp.heuristics.worker_pool import Effort, InlinePool
 
 
 def test_pairs_that_annealing_has_seen_are_put_together() -> None:

@@ -11,12 +11,10 @@ from hypothesis import strategies as st
 from sensitive_cases import SensitiveCase, sensitive_cases
 
 import kanon_milp as km
-from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.greedy import greedy, suppress_all
 from kanon_milp.heuristics.group_check import GroupCheck
-from kanon_milp.heuristics.requirements.neighbourhoods import Landscape, declare, rows_of
-from kanon_milp.heuristics.requirements.rebuilding import rebuild
-from kanon_milp.heuristics.worker_pool import InlinePool
+from kanon_milp.heuristics.valued_neighbourhoods import Landscape, declare, rebuild, rows_of
+from kanon_milp.heuristics.worker_pool import Effort, InlinePool
 from kanon_milp.presolve.assignment import Assignment, expand
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.presolve.reductions import MERGING, REDUCTIONS, reduce, restore

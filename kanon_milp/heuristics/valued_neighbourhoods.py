@@ -7,18 +7,34 @@ others stay and are constants.
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from kanon_milp.formulations import FORMULATIONS
-from kanon_milp.formulations.restricted import RestrictedModel
+from kanon_milp.formulations.restricted import Answer, RestrictedModel, solve_restricted
 from kanon_milp.heuristics.group_check import GroupCheck
+from kanon_milp.heuristics.neighbourhoods import (
+    DEFAULT,
+    Call,
+    NeighbourhoodParameters,
+    Rebuildable,
+    Sizes,
+    search_neighbourhoods,
+)
+from kanon_milp.heuristics.worker_pool import Effort, Pool
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.part import Moving, Part, viable_pairs
 from kanon_milp.presolve.ragged import Ragged, indptr_of
+from kanon_milp.solvers.adapter import SolverAdapter
+from kanon_milp.solvers.call import SolverOptions
+from kanon_milp.solvers.model import LinearModel
 from kanon_milp.system.arrays import Flags, Floats, Ints
+from kanon_milp.system.limit import Limit
 
 SMALL = 12  # row types of a group that is always freed completely
 SAMPLE = 20  # row types of one candidate's cover that are freed at a time
@@ -233,3 +249,88 @@ def _repeated(place: Ints, candidate: Ints, keep: Flags, cost: Ints, stays: Flag
         again[g[order[same & ~stays[g[order]]]]] = True
     found: Flags = again[candidate]
     return found
+
+
+class _Table(Rebuildable[Neighbourhood, Answer]):
+    """A table in a landscape; a neighbourhood's size is the number of its entries."""
+
+    def __init__(
+        self,
+        landscape: Landscape,
+        table: Assignment,
+        limit: Limit,
+        random: np.random.Generator,
+        on_better: Callable[[Assignment], None],
+    ) -> None:
+        self._landscape, self.table, self._limit = landscape, table, limit
+        self._random, self._on_better = random, on_better
+        self.groups = landscape.instance.candidates.count
+        self._columns: dict[Neighbourhood, Ints] = {}  # of the pairs of those that are being solved
+
+    @property
+    def loss(self) -> int:
+        """What the table loses."""
+        return self.table.cost
+
+    @property
+    def largest(self) -> int:
+        """All entries."""
+        return len(self.table.rows)
+
+    def cut_out(self, size: int, busy: Flags, *, everything: bool) -> Neighbourhood | None:
+        """About so many entries, around a random one."""
+        return self._landscape.cut_out(self.table, size, busy, self._random, everything=everything)
+
+    def busy_with(self, hood: Neighbourhood) -> Ints:
+        """All that its rows may join."""
+        return hood.part.chosen
+
+    def call(self, hood: Neighbourhood, adapter: SolverAdapter, options: SolverOptions) -> Call[Answer]:
+        """The model is declared here, since what is required may be a user's own."""
+        model = self._limit.call(declare, hood)
+        self._columns[hood] = model.columns
+        options = adapter.suited(options, FORMULATIONS["strong"].tune(hood.part))
+        return partial(_solve, model.linear, adapter, options, model.start(hood.start, sizes=True))
+
+    def put_back(self, hood: Neighbourhood, answer: Answer) -> bool:
+        """A new table, where all groups that change satisfy the requirements."""
+        columns = self._columns.pop(hood)
+        if answer.x is None:
+            return False
+        better = self._landscape.put_back(self.table, hood, rows_of(hood, columns, answer.x))
+        if better is None:
+            return False
+        self.table = better
+        self._on_better(better)
+        return True
+
+
+def rebuild(
+    landscape: Landscape,
+    table: Assignment,
+    adapter: SolverAdapter,
+    options: SolverOptions,
+    pool: Pool,
+    effort: Effort,
+    seed: int,
+    on_better: Callable[[Assignment], None],
+    sizes: Sizes | None = None,
+    params: NeighbourhoodParameters = DEFAULT,
+) -> tuple[Assignment, bool]:
+    """Improve a table that satisfies all requirements by neighbourhoods (`search_neighbourhoods`). on_better: called
+    after each improvement. Returns the table, and whether with these pairs nothing is better."""
+    if sizes is None:
+        sizes = Sizes(params.first_entries, params.share, params.longest, params.shortest, params.fewest_entries)
+    cutting = _Table(landscape, table, effort, np.random.default_rng(seed), on_better)
+    done = search_neighbourhoods(cutting, adapter, options, pool, effort, seed + 1, sizes, params)
+    return cutting.table, done
+
+
+def _solve(
+    model: LinearModel,
+    adapter: SolverAdapter,
+    options: SolverOptions,
+    start: dict[int, float],
+    interrupt: threading.Event | None = None,
+) -> Answer:
+    return solve_restricted(model, adapter, options, Limit(interrupt=interrupt), start=start, checked=False)

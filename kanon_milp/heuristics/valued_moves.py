@@ -10,7 +10,9 @@ import math
 
 import numpy as np
 
-from kanon_milp.heuristics.requirements.counted import (
+from kanon_milp.heuristics.state import draw, uniform
+from kanon_milp.heuristics.valued_state import (
+    FRACTION,
     SAMPLE,
     Counted,
     best_target,
@@ -20,11 +22,10 @@ from kanon_milp.heuristics.requirements.counted import (
     of_value,
     put,
     take_back,
+    violation_of,
     wide,
     with_one,
 )
-from kanon_milp.heuristics.requirements.violation import FRACTION, violation_of
-from kanon_milp.heuristics.state import draw, uniform
 from kanon_milp.system.arrays import Ints
 from kanon_milp.system.jit import compiled_in_place, compiled_part_in_place
 

@@ -16,31 +16,29 @@ from hypothesis import strategies as st
 from kernels import runnable
 from own_requirement import AtMost, NoMoreThanHalf
 from sensitive_cases import KINDS, SensitiveCase, sensitive_cases
-from test_requirements_search import point_of
+from test_valued_construction import point_of
 
 import kanon_milp as km
-from kanon_milp.heuristics.annealing import Chain
-from kanon_milp.heuristics.effort import Effort
+from kanon_milp.bounds.relaxations import WIDEST
+from kanon_milp.heuristics import valued_annealing, valued_moves, valued_state
+from kanon_milp.heuristics.annealing import Chain, SeenPairs
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.grouping import pairs_at
-from kanon_milp.heuristics.requirements import annealing, counted, moves, violation
-from kanon_milp.heuristics.requirements.annealing import anneal
-from kanon_milp.heuristics.requirements.construction import construct
-from kanon_milp.heuristics.requirements.counted import CountedBoard, own_copy
-from kanon_milp.heuristics.requirements.guide import Guide
-from kanon_milp.heuristics.requirements.repair import failing, repair
-from kanon_milp.heuristics.requirements.violation import rules_of, says_all
-from kanon_milp.heuristics.seen_pairs import SeenPairs
+from kanon_milp.heuristics.repair import failing, repair
 from kanon_milp.heuristics.state import total
-from kanon_milp.heuristics.worker_pool import ProcessPool
+from kanon_milp.heuristics.valued_annealing import anneal
+from kanon_milp.heuristics.valued_construction import Guide, construct
+from kanon_milp.heuristics.valued_state import CountedBoard, own_copy, rules_of
+from kanon_milp.heuristics.worker_pool import Effort, ProcessPool
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance, prepare
+from kanon_milp.problem.privacy.base import facts_of, is_size_only
 from kanon_milp.problem.records import Group
 from kanon_milp.system.limit import Limit
 
-count_in, violation_of = runnable(violation.count_in), runnable(violation.violation_of)
-put, take_back, relocate = runnable(counted.put), runnable(counted.take_back), runnable(moves.relocate)
-shift, swap = runnable(moves.shift), runnable(moves.swap)
+count_in, violation_of = runnable(valued_state.count_in), runnable(valued_state.violation_of)
+put, take_back, relocate = runnable(valued_state.put), runnable(valued_state.take_back), runnable(valued_moves.relocate)
+shift, swap = runnable(valued_moves.shift), runnable(valued_moves.swap)
 
 relaxed = settings(
     deadline=None,
@@ -74,6 +72,22 @@ def test_no_violation_means_that_the_group_satisfies_all(kind: str | None) -> No
             assert holds == (violated == 0)
 
     judged()
+
+
+def says_all(instance: Instance) -> bool:
+    """Whether a group without a violation satisfies every requirement."""
+    for requirement in instance.problem.requirements:
+        facts = facts_of(requirement, instance.table_group)
+        if is_size_only(requirement):
+            continue
+        if not facts or not all(fact.complete for fact in facts):
+            return False
+        for limit in (fact.emd for fact in facts if fact.emd is not None):
+            # for other metrics there is a star that is nowhere longer
+            tree = limit.space.tree
+            if len(limit.space.values) > 2 and (tree is None or len(tree.parent) > WIDEST):
+                return False
+    return True
 
 
 def test_requirements_of_one_attribute_are_said_in_full() -> None:
@@ -310,16 +324,16 @@ def test_pairs_of_tables_with_violations_are_kept_by_what_their_repair_costs(mon
     assert state.cost[cheapest].sum() < start.cost
     assert groups_fail(instance, board_of(board, cheapest))
     seen = SeenPairs(instance)
-    annealing._look(seen, board, [violating])
+    valued_annealing._look(seen, board, [violating])
     alone = len(seen)
     assert alone
-    annealing._look(seen, board, [valid])
+    valued_annealing._look(seen, board, [valid])
     of_start = pairs_at(instance, start.row_type, start.candidate)
     assert set(np.flatnonzero(seen.cheapest(1))) == set(of_start)
     assert set(np.flatnonzero(seen.cheapest())) >= set(of_start)
-    monkeypatch.setattr(annealing, "MOST_REPAIRED", 0)
+    monkeypatch.setattr(valued_annealing, "MOST_REPAIRED", 0)
     strict = SeenPairs(instance)
-    annealing._look(strict, board, [violating, valid])
+    valued_annealing._look(strict, board, [violating, valid])
     assert set(np.flatnonzero(strict.cheapest(instance.candidates.pairs))) == set(of_start)
 
 

@@ -16,12 +16,12 @@ from kanon_milp.bounds.columns.cut_rounds import CutRounds
 from kanon_milp.bounds.dual import can_be_priced
 from kanon_milp.bounds.lagrangian_bound import required_bound
 from kanon_milp.bounds.registry import BoundLimit
-from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.greedy import suppress_all
 from kanon_milp.heuristics.group_check import GroupCheck
-from kanon_milp.heuristics.requirements.annealing import anneal
-from kanon_milp.heuristics.requirements.diving import dive
-from kanon_milp.heuristics.requirements.guide import Guide
+from kanon_milp.heuristics.rounding import dive
+from kanon_milp.heuristics.valued_annealing import anneal
+from kanon_milp.heuristics.valued_construction import Guide
+from kanon_milp.heuristics.worker_pool import Effort
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.preparation import presolve

@@ -10,27 +10,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
 from kanon_milp.bounds.dual import DualPoint
 from kanon_milp.bounds.evaluation import RequiredEvaluator
+from kanon_milp.bounds.matching.pairs_and_triples import SmallGroups
 from kanon_milp.bounds.small_groups import list_small_groups
 from kanon_milp.bounds.tree_subproblem import ValuedRows
-from kanon_milp.formulations.arrays import set_partitioning
+from kanon_milp.formulations.arrays import Constraints, set_partitioning
 from kanon_milp.formulations.restricted import solve_restricted
-from kanon_milp.heuristics.effort import Effort
-from kanon_milp.heuristics.grouping import assignment_of, tighten_groups
-from kanon_milp.heuristics.large_neighbourhoods import growth, limited_options
+from kanon_milp.heuristics.grouping import assignment_of, pairs_at, tighten_groups
+from kanon_milp.heuristics.neighbourhoods import growth, limited_options
 from kanon_milp.heuristics.state import cell_cost
-from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.heuristics.worker_pool import Effort
+from kanon_milp.presolve.assignment import Assignment, Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.adapter import SolverAdapter
 from kanon_milp.solvers.call import SolverOptions
 from kanon_milp.solvers.model import LinearModel
-from kanon_milp.system.arrays import Ints
+from kanon_milp.system.arrays import Flags, Floats, Ints
 from kanon_milp.system.limit import Limit
 
 WIDEST, NARROWER = 2.0, 0.7  # cells that a group may cost more than its multipliers; less where there are too many
@@ -257,3 +259,137 @@ class SmallGroupTables:
         self._share = SEARCHED if found.cost < table.cost else IDLE
         if done:  # more groups next time, also at the same point
             self._most, self._value = MORE * self._most, -math.inf
+
+
+LEAST_SECONDS = 0.1
+
+
+def best_of_groups(
+    instance: Instance, groups: Groups, most: int, adapter: SolverAdapter, options: SolverOptions, limit: Limit
+) -> Assignment | None:
+    """A table of some of the groups, each as often as it fits, which loses `most` units or less; None where none is
+    found within the limit.
+
+    Two groups of one candidate are one in the table: whether that is allowed is not looked at.
+    """
+    if not groups.count or limit.over:
+        return None
+    seconds = None if limit.seconds is None else max(limit.seconds, LEAST_SECONDS)
+    options = replace(options, threads=1, gap=0.0, log_file=None, time_limit=seconds)
+    stop = Limit(interrupt=limit.interrupt)
+    answer = solve_restricted(_program(instance, groups, most), adapter, options, stop, checked=False)
+    if answer.x is None:
+        return None
+    times = np.rint(answer.x).astype(np.int64)
+    of = groups.types.list_of_value()
+    rows = np.zeros(instance.candidates.pairs, np.int64)
+    np.add.at(rows, pairs_at(instance, groups.types.values, groups.candidate[of]), groups.copies * times[of])
+    placed = np.bincount(instance.candidates.members, weights=rows, minlength=instance.types.count)
+    found = (times >= 0).all() and (placed == instance.types.counts).all()
+    return Assignment.from_pairs(instance, rows) if found else None
+
+
+def _program(instance: Instance, groups: Groups, most: int) -> LinearModel:
+    """Each row in one group, and the loss."""
+    of, counts = groups.types.list_of_value(), instance.types.counts
+    loss = np.bincount(of, weights=groups.copies, minlength=groups.count) * instance.candidates.cost[groups.candidate]
+    matrix = sp.csr_array((groups.copies, (groups.types.values, of)), (instance.types.count, groups.count))
+    cheap = Constraints(sp.csr_array(loss[None]), np.array([-np.inf]), np.array([float(most)]))
+    return set_partitioning(matrix, loss, counts, groups.most(counts), cheap)
+
+
+CERTAIN = 1e-6
+
+
+def table_of(instance: Instance, groups: SmallGroups, times: Ints) -> Assignment:
+    """The table with each group so many times, int64 (C,). Raises SolverError unless it places each row once."""
+    each = np.repeat(times, 3)
+    flat, candidate = groups.rows.ravel(), np.repeat(groups.candidate, 3)
+    there = (flat >= 0) & (each > 0)
+    return assignment_of(instance, flat[there], candidate[there], each[there])
+
+
+def partition_model(groups: SmallGroups, counts: Ints) -> LinearModel:
+    """Place so many rows of each type in groups, at the least loss. counts: int64 (t,)."""
+    matrix = sp.csr_array(groups.matrix(len(counts)))
+    rows = np.flatnonzero((counts > 0) | (np.diff(matrix.indptr) > 0))
+    most = np.full(groups.count, counts.max(initial=0))
+    return set_partitioning(sp.csr_array(matrix[rows]), groups.cost, counts[rows], most)
+
+
+@dataclass(eq=False)
+class Rounded:
+    """The groups that are settled, and the rows that are open.
+
+    settled: int64 (C,), how often each group is used. left: int64 (t,), rows of each type that are in none of these.
+    """
+
+    groups: SmallGroups
+    counts: Ints
+    settled: Ints
+    left: Ints
+
+    @classmethod
+    def of(cls, groups: SmallGroups, share: Floats, counts: Ints) -> Rounded:
+        """With all that is used integrally, and the integral part of the rest."""
+        settled = np.floor(share + CERTAIN).astype(np.int64)
+        found = cls(groups, counts, settled, counts.copy())
+        found._count()
+        return found
+
+    def _count(self) -> None:
+        self.left = self.counts - self.groups.matrix(len(self.counts)) @ self.settled
+
+    @property
+    def open_groups(self) -> Flags:
+        """Groups that the open rows can form, bool (C,)."""
+        rows = self.groups.rows
+        padded = np.append(self.left, len(rows))  # -1 is no row
+        enough: Flags = np.asarray((padded[rows] > 0).all(axis=1))
+        # of the same type, as many as there are
+        same = 1 + (rows[:, 2] == rows[:, 1]).astype(np.int64) + (rows[:, 2] == rows[:, 0])
+        enough &= (padded[rows[:, 2]] >= same) & (padded[rows[:, 1]] >= 1 + (rows[:, 1] == rows[:, 0]))
+        return enough
+
+    def parts(self) -> list[tuple[Ints, Ints]]:
+        """What falls apart: open row types, and the groups that they can form, by number; int64."""
+        open_types = np.flatnonzero(self.left > 0)
+        possible = np.flatnonzero(self.open_groups)
+        matrix = sp.csr_array(self.groups.subset(possible).matrix(len(self.counts)))[open_types]
+        count, label = connected_components(matrix @ matrix.T, directed=False)
+        place = np.zeros(len(self.counts), np.int64)
+        place[open_types] = label
+        of_group = place[self.groups.rows[possible, 2]]
+        order, types_order = np.argsort(of_group, kind="stable"), np.argsort(label, kind="stable")
+        ends = np.arange(1, count)
+        groups = np.split(possible[order], np.searchsorted(of_group[order], ends))
+        types = np.split(open_types[types_order], np.searchsorted(label[types_order], ends))
+        return list(zip(types, groups, strict=True))
+
+    def settle(self, groups: Ints, times: Ints) -> bool:
+        """Use these groups, by number, so often; whether there are rows for them, else nothing changes."""
+        before = self.settled.copy()
+        np.add.at(self.settled, groups, times)
+        self._count()
+        if (times >= 0).all() and (self.left >= 0).all():
+            return True
+        self.settled = before
+        self._count()
+        return False
+
+    def widen(self, types: Ints, most: int, random: np.random.Generator) -> bool:
+        """Open settled groups of which rows could be together with rows of these types, as many as `most`; whether
+        there are any."""
+        wanted = np.zeros(len(self.counts) + 1, np.bool_)
+        wanted[types] = True
+        rows = self.groups.rows
+        beside = wanted.copy()
+        beside[rows[wanted[rows].any(axis=1)]] = True
+        beside[-1] = False  # -1 is no row
+        near = np.flatnonzero((self.settled > 0) & beside[rows].any(axis=1))
+        if not len(near):
+            return False
+        chosen = near if len(near) <= most else random.choice(near, most, replace=False)
+        self.settled[chosen] = 0
+        self._count()
+        return True

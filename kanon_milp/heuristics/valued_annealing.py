@@ -10,20 +10,17 @@ from functools import partial
 
 import numpy as np
 
-from kanon_milp.heuristics.annealing import Chain, Draw, Schedule
-from kanon_milp.heuristics.annealing_chains import Moves, run_chains
-from kanon_milp.heuristics.effort import Effort
+from kanon_milp.heuristics.annealing import Chain, Draw, Moves, Schedule, SeenPairs, run_chains
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.grouping import group_sizes, tighten_groups
 from kanon_milp.heuristics.moves import commit
-from kanon_milp.heuristics.requirements.chains import reroute
-from kanon_milp.heuristics.requirements.counted import Counted, CountedBoard, own_copy, take_back, wide
-from kanon_milp.heuristics.requirements.guide import Guide
-from kanon_milp.heuristics.requirements.moves import dissolve, mend_some, pull, relocate, shift, swap
-from kanon_milp.heuristics.requirements.repair import repair
-from kanon_milp.heuristics.seen_pairs import SeenPairs
+from kanon_milp.heuristics.repair import repair
 from kanon_milp.heuristics.state import cell_cost, draw, total, uniform
-from kanon_milp.heuristics.worker_pool import InlinePool, Pool
+from kanon_milp.heuristics.valued_chains import reroute
+from kanon_milp.heuristics.valued_construction import Guide
+from kanon_milp.heuristics.valued_moves import dissolve, mend_some, pull, relocate, shift, swap
+from kanon_milp.heuristics.valued_state import Counted, CountedBoard, own_copy, take_back, wide
+from kanon_milp.heuristics.worker_pool import Effort, InlinePool, Pool
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.system.arrays import Floats, Ints, Ints32

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kanon_milp.heuristics.requirements.counted import Counted, exchanged, put, take_back, wide, with_one
 from kanon_milp.heuristics.state import draw
+from kanon_milp.heuristics.valued_state import Counted, exchanged, put, take_back, wide, with_one
 from kanon_milp.system.arrays import Floats, Ints, Ints32
 from kanon_milp.system.jit import compiled_in_place, compiled_part_in_place
 

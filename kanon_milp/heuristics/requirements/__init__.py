@@ -1,1 +1,0 @@
-"""Heuristics for requirements about the values in a group: construction, annealing and repair."""
