@@ -168,7 +168,7 @@ class SolverAdapter:
     def run(self, model: LinearModel, call: SolverCall) -> RawResult:
         """Solve the model within `call.options` and `call.seconds_left`, and say what the solver claims.
 
-        The point is checked and the claim is judged by the caller. Raises InputError for an option (`options.extra`)
+        The caller checks the point, and what the claim is worth. Raises InputError for an option (`options.extra`)
         that the solver does not take, SolverError where it fails.
         """
         raise SolverError(f"the adapter {self.name!r} must define a method run")

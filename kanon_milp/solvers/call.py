@@ -119,10 +119,6 @@ class Recorder:
         """Wall-clock seconds since the start."""
         return time.perf_counter() - self.started
 
-    def left(self, options: SolverOptions) -> float | None:
-        """Seconds left of the time limit, None without one."""
-        return None if options.time_limit is None else max(0.0, options.time_limit - self.seconds())
-
     def note(self, incumbent: float | None, bound: float | None, last: bool = False) -> None:
         """Take what the solver has; only improvements count, with `last` however small."""
         with self._lock:
@@ -235,7 +231,8 @@ class SolverCall:
     @property
     def seconds_left(self) -> float | None:
         """Seconds left of the time limit, None without one."""
-        return self.recorder.left(self.options)
+        limit = self.options.time_limit
+        return None if limit is None else max(0.0, limit - self.recorder.seconds())
 
     @property
     def bound(self) -> float | None:

@@ -355,8 +355,8 @@ def _tighten_one(
         if a == 0 or (endless and endless != [j]):
             continue
         end = lower[j] if a > 0 else upper[j]
-        room = high - total + (0 if end is None else a * end)
+        left = high - total + (0 if end is None else a * end)
         if a > 0 and upper[j] is None:
-            upper[j] = room // a
+            upper[j] = left // a
         elif a < 0 and lower[j] is None:
-            lower[j] = -(room // -a)
+            lower[j] = -(left // -a)
