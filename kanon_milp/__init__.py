@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from kanon_milp.methods.full_domain import FullDomain as FullDomain
     from kanon_milp.methods.full_domain import FullDomainResult as FullDomainResult
     from kanon_milp.methods.full_domain import solve_full_domain as solve_full_domain
+    from kanon_milp.methods.phases import Estimate as Estimate
+    from kanon_milp.methods.phases import Known as Known
+    from kanon_milp.methods.phases import Phase as Phase
+    from kanon_milp.methods.phases import register_phase as register_phase
     from kanon_milp.methods.quasi_identifiers import QuasiIdentifiers as QuasiIdentifiers
     from kanon_milp.methods.quasi_identifiers import find_quasi_identifiers as find_quasi_identifiers
     from kanon_milp.methods.registry import Method as Method
@@ -93,6 +97,7 @@ _HOMES = {
     "methods.exchange": ("export_model", "import_solution"),
     "methods.full_domain": ("FullDomain", "FullDomainResult", "solve_full_domain"),
     "methods.quasi_identifiers": ("QuasiIdentifiers", "find_quasi_identifiers"),
+    "methods.phases": ("Estimate", "Known", "Phase", "register_phase"),
     "methods.registry": ("Method", "register_method"),
     "methods.result": ("Result",),
     "methods.session": ("Session",),

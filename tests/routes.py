@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -37,18 +38,12 @@ from kanon_milp.bounds import BoundLimit, relaxations
 from kanon_milp.bounds.columns.cut_rounds import raise_bound
 from kanon_milp.formulations import strong
 from kanon_milp.heuristics.search import Search
-from kanon_milp.methods import (
-    condensed_core,
-    core_problem,
-    core_trials,
-    required_guide,
-    several_sets,
-    sizes_guide,
-    started,
-)
-from kanon_milp.methods.sizes_guide import SizesGuide
+from kanon_milp.methods import condensed_core, several_sets, sizes_phases, started
+from kanon_milp.methods.phases import Known
+from kanon_milp.methods.sizes_phases import RankOneCuts, TableSearch
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.resources import network_relaxation
+from kanon_milp.system.limit import Limit
 
 Patch = tuple[object, str, Any]  # owner, name, value
 Solve = Callable[[km.Problem], km.Result]
@@ -205,10 +200,11 @@ def any_ample(instance: Instance, *_: object) -> tuple[NDArray[np.bool_], NDArra
     return drawn.astype(bool), np.zeros(instance.types.count, dtype=bool)
 
 
-def few_cuts(guide: SizesGuide) -> None:
+def few_cuts(_: RankOneCuts, known: Known, limit: Limit) -> None:
     """So few that the bound stays low."""
-    guide.dual = raise_bound(guide.session.instance, guide.dual, guide.tracker.best, BoundLimit(rounds=1))
-    guide.raised = True
+    del limit
+    assert known.dual is not None
+    known.dual, known.raised_in = raise_bound(known.instance, known.dual, known.best, BoundLimit(rounds=1)), known.round
 
 
 def without_target(target: int | None = None, **more: Any) -> BoundLimit:
@@ -216,18 +212,13 @@ def without_target(target: int | None = None, **more: Any) -> BoundLimit:
 
 
 NO_SEARCH: tuple[Patch, ...] = ((Search, "run", lambda *_: None),)
-NOT_EASY: tuple[Patch, ...] = ((sizes_guide, "EASY_PAIRS", -1),)
-NOT_PROMISING: tuple[Patch, ...] = ((SizesGuide, "promising", lambda *_: False),)
-CONDENSED: tuple[Patch, ...] = (
-    (condensed_core, "WORTH", 2.0),
-    (SizesGuide, "promising", lambda *_: True),
-    (SizesGuide, "condenses", True),
-)
-ROUGH: tuple[Patch, ...] = (
-    *NOT_EASY,
-    (sizes_guide, "COUNTED_EVALUATIONS", 2),
-    (sizes_guide, "BoundLimit", without_target),
-)
+NOT_EASY = {"forecast.easy_pairs": -1}
+NOT_PROMISING = {**NOT_EASY, "restricted_model.few_options": 0}
+CONDENSING = {"forecast.easy_pairs": 10**9, "forecast.condensed_options": 10**9}
+CONDENSED: tuple[Patch, ...] = ((condensed_core, "WORTH", 2.0),)
+BRANCHING = {**NOT_PROMISING, "forecast.branch_gap": math.inf, "forecast.branch_seconds": -1}
+ROUNDS = {**NOT_PROMISING, "cuts.first_types": 0, "rounds.shortest": 0.02}
+ROUGH: tuple[Patch, ...] = ((sizes_phases, "BoundLimit", without_target),)
 SLOW: tuple[Patch, ...] = ((started, "LARGE", 0), (started, "SOLVE_SECONDS", 1e9))
 # the package's name `solve` is the function, not the module
 direct = importlib.import_module("kanon_milp.methods.direct")
@@ -268,9 +259,11 @@ def _milp() -> Iterable[Route]:
 
 def _search() -> Iterable[Route]:
     counted = with_options(method="search", iteration_limit=2)
-    timed = with_options(method="search", time_limit=60)
+    timed = partial(with_options, method="search", time_limit=60)
+    once = with_options(method="search", iteration_limit=1, parameters={**NOT_EASY, "lagrangian.evaluations": 2})
 
-    def sizes(name: str, *forced: Patch, solve: Solve = timed, **more: Any) -> Route:
+    def sizes(name: str, *forced: Patch, parameters: Mapping[str, float] | None = None, **more: Any) -> Route:
+        solve = more.pop("solve", None) or timed(parameters=parameters)
         return Route(f"search, {name}", solve, sizes_case, forced=forced, **more)
 
     yield Route("auto", with_options(), certified=True)
@@ -279,50 +272,35 @@ def _search() -> Iterable[Route]:
     yield Route("search from any start", partial(with_any_start, method="search", iteration_limit=2), refuses=NOT_ALONE)
     yield Route("portfolio", with_options(method="portfolio", time_limit=60), refuses=NOT_ALONE)
     yield sizes("models first")
-    yield sizes("condensed", *CONDENSED)
-    yield sizes("condensed by chance", *CONDENSED, (condensed_core, "_by_prices", any_ample))
-    yield sizes("condensed and given up", *CONDENSED, (condensed_core, "LONG", -1.0), (condensed_core, "FAR", -1.0))
-    yield sizes("cuts first", *NOT_EASY, *NOT_PROMISING, *NO_SEARCH)
-    yield sizes("cuts alone", *NOT_EASY, *NO_SEARCH, solve=with_options(method="search", iteration_limit=1))
-    yield sizes(
-        "branching",
-        *NOT_EASY,
-        *NOT_PROMISING,
-        *NO_SEARCH,
-        (SizesGuide, "raise_bound", few_cuts),
-        (SizesGuide, "branches", property(lambda guide: guide.tracker.best is not None)),
-    )
-    yield sizes(
-        "rounds", *NOT_EASY, *NOT_PROMISING, (SizesGuide, "_small", False), (sizes_guide, "SHORTEST_ROUND", 0.02)
-    )
-    yield sizes("rough bound", *ROUGH, solve=with_options(method="search", iteration_limit=1), certified=True)
-    yield sizes(
-        "rough bound alone",
-        *ROUGH,
-        (SizesGuide, "search", lambda _: None),
-        solve=with_options(method="search", iteration_limit=1),
-        certified=True,
-    )
+    given_up = (condensed_core, "LONG", -1.0), (condensed_core, "FAR", -1.0)
+    yield sizes("condensed", *CONDENSED, parameters=CONDENSING)
+    yield sizes("condensed by chance", *CONDENSED, (condensed_core, "_by_prices", any_ample), parameters=CONDENSING)
+    yield sizes("condensed and given up", *CONDENSED, *given_up, parameters=CONDENSING)
+    yield sizes("cuts first", *NO_SEARCH, parameters=NOT_PROMISING)
+    alone = with_options(method="search", iteration_limit=1, parameters=NOT_EASY)
+    yield sizes("cuts alone", *NO_SEARCH, solve=alone)
+    yield sizes("branching", *NO_SEARCH, (RankOneCuts, "run", few_cuts), parameters=BRANCHING)
+    yield sizes("rounds", parameters=ROUNDS)
+    yield sizes("rough bound", *ROUGH, solve=once, certified=True)
+    yield sizes("rough bound alone", *ROUGH, (TableSearch, "applies", lambda *_: False), solve=once, certified=True)
+    rough = {"required_bound.counted_iterations": 2, "turns.easy_pairs": -1}
     yield Route(
         "search under requirements, rough bound",
-        counted,
+        with_options(method="search", iteration_limit=2, parameters=rough),
         values_case,
         certified=True,
-        forced=((required_guide, "COUNTED_ITERATIONS", 2), (required_guide, "EASY_PAIRS", -1)),
     )
     yield Route(
         "search under requirements, trials",
-        timed,
+        timed(parameters={"turns.easy_pairs": -1, "model_trials.seconds": 1e-9}),
         values_case,
-        forced=((required_guide, "EASY_PAIRS", -1), (core_trials, "SECONDS", 1e-9)),
     )
     yield Route(
         "search without a core problem",
-        counted,
+        with_options(method="search", iteration_limit=2, parameters={"restricted_model.pairs": 0}),
         refuses=NOT_ALONE,
         proves=False,
         certified=True,
-        forced=((core_problem, "MODEL_PAIRS", 0),),
     )
     yield Route("search for many units", counted, refuses=NOT_ALONE, forced=((relaxations, "MANY", 0),))
 

@@ -34,6 +34,7 @@ from kanon_milp.studies.pages.result_page import page_of_result, report_of_folde
 from kanon_milp.system.clock import COMPILE
 from kanon_milp.system.files import Fill, check_target, refuse_overwriting, write_together
 from kanon_milp.system.limit import Limit, ctrl_c_sets
+from kanon_milp.system.parameters import Parameters
 
 if TYPE_CHECKING:
     from kanon_milp.bounds import Certificate
@@ -83,6 +84,12 @@ def solve(
     ] = None,
     iteration_limit: Annotated[
         int | None, solving_option(metavar="N", help="Neighbourhoods of the search, instead of a time limit.")
+    ] = None,
+    parameters: Annotated[
+        list[str] | None,
+        solving_option(
+            "--set", metavar="PHASE.NAME=X", help="A number of a phase, such as cuts.share=0.3; repeatable."
+        ),
     ] = None,
     dask: Annotated[
         str | None, solving_option(metavar="ADDRESS", help="Search on the workers of this Dask scheduler.")
@@ -141,6 +148,8 @@ def solve(
         "dask": dask,
     }
     chosen.update({key: value for key, value in given.items() if value is not None})
+    if parameters:
+        chosen["parameters"] = {**chosen.get("parameters", {}), **Parameters.read(parameters).values}
     adapter = solvers.get(chosen.pop("name", solvers.DEFAULT), executable=cbc)
     with ctrl_c_sets(None, told=True) as stop:
         chosen.update(log_file=log_file, interrupt=stop, progress=not (quiet or json))

@@ -18,7 +18,7 @@ from kanon_milp.bounds.packing_cuts import PackingCuts
 from kanon_milp.formulations.restricted import solve_restricted
 from kanon_milp.formulations.row_assignment import PRICED, Placed, place_rows
 from kanon_milp.methods.condensed_repairs import held, near
-from kanon_milp.methods.guide import Guide
+from kanon_milp.methods.phases import Known
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.assignment import Assignment
@@ -63,7 +63,7 @@ class CondensedCore:
     """
 
     session: Session
-    guide: Guide
+    guide: Known
     tracker: Tracker
     limit: Limit
     size: tuple[int, int] = (0, 0)

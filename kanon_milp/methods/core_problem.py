@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kanon_milp.formulations.restricted import Answer, RestrictedModel, solve_restricted
-from kanon_milp.methods.condensed_core import CondensedCore
-from kanon_milp.methods.guide import MODEL_PAIRS, Guide
+from kanon_milp.methods.phases import Known, RestrictedModelParams
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.instance import Instance
@@ -22,8 +21,6 @@ from kanon_milp.solvers.checked import MOMENT
 from kanon_milp.solvers.proof import Backing
 from kanon_milp.system.limit import AlsoSet, Limit, Over
 
-# of the time left, and at most, for a model of the tables that cost no more than the bound
-PRESUMED_SHARE, PRESUMED_SECONDS = 0.3, 60.0
 FIXING_SECONDS = 1e-7  # a pair, for fixing and what is left by it
 WORTH = 0.7  # the model is declared anew if no more than this part of its pairs would be left
 
@@ -32,55 +29,24 @@ WORTH = 0.7  # the model is declared anew if no more than this part of its pairs
 class CoreProblem:
     """The models of what a better table could use, until nothing better is left, or the time is over.
 
-    size: number of variables and constraints of the last model. backed_by, message: what the last answer is backed by,
-    and what the solver said.
+    once: whether a better table ends it, as there are other things to do then. size: number of variables and
+    constraints of the last model. backed_by, message: what the last answer is backed by, and what the solver said.
     """
 
     session: Session
-    guide: Guide
+    guide: Known
     tracker: Tracker
     limit: Limit
+    once: bool = False
     size: tuple[int, int] = (0, 0)
     backed_by: tuple[Backing, ...] = ()
     message: str = ""
 
-    def begin(self) -> StopReason | None:
-        """Before anything is searched, what is likely to be solved at once: the core problem, or where that is large a
-        model of the tables that cost no more than the bound. Why the core problem stopped, None where there was none.
-
-        The latter is small even where the incumbent is poor. If its optimum is no higher than the bound, that is the
-        optimum; else the bound rises by a unit, and the table that it has found is a good one, of what costs least by
-        the multipliers.
-        """
-        if not self._in_time:
-            return None
-        if self.guide.condenses and self.tracker.best is not None and not self.guide.settled:
-            condensed = CondensedCore(self.session, self.guide, self.tracker, self.limit)
-            if condensed.applies:
-                done = condensed.solve()
-                self.size, self.backed_by = condensed.size, condensed.backed_by
-                return self.guide.why() if done else None
-        if not self._promising and self.guide.fits:
-            presumed = self.tracker.bound
-            step = self._presuming(presumed)
-            share = self.limit.part(min(PRESUMED_SHARE * self.limit.left, PRESUMED_SECONDS))
-            if step is not None and self.guide.promising(step.instance.candidates.pairs, share):
-                self._solve(step.instance, step, presumed, share)
-        return self.solve(raising=False) if self._promising else None
-
     @property
-    def _in_time(self) -> bool:
+    def in_time(self) -> bool:
         """Whether there is time to see what is left."""
         seconds = FIXING_SECONDS * self.session.instance.candidates.pairs
         return not self.limit.over and self.limit.left >= seconds
-
-    @property
-    def _promising(self) -> bool:
-        """Whether the core problem is likely to be solved at once."""
-        best = self.tracker.best
-        if best is None or self.guide.settled:
-            return False
-        return self.guide.promising(self.guide.left(best.cost + 1), self.limit)
 
     def solve(self, *, raising: bool = True) -> StopReason | None:
         """Why the last model stopped; None where no solver has run, because the core problem is too large or the time
@@ -96,18 +62,18 @@ class CoreProblem:
         """Model after model, and why the last one stopped."""
         reason: StopReason | None = None
         ahead = 0
-        while self._in_time:
+        while self.in_time:
             before, lower = self.tracker.best, None
             loss = None if before is None else before.cost
             step = None if before is None else self.guide.fixing(before.cost + 1).apply(self.session.instance)
             rest = self.session.instance if step is None else step.instance
             if raising:
-                lower = self._presuming(self.tracker.bound + ahead)
+                lower = self.presuming(self.tracker.bound + ahead)
             if lower is not None and lower.instance.candidates.pairs <= WORTH * rest.candidates.pairs:
                 step, rest, loss = lower, lower.instance, self.tracker.bound + ahead
-            if rest.candidates.pairs > MODEL_PAIRS or self.limit.over:
+            if rest.candidates.pairs > self.guide.get(RestrictedModelParams).pairs or self.limit.over:
                 return reason
-            answer = self._solve(rest, step, loss, self.limit)
+            answer = self.decide(rest, step, loss, self.limit)
             if answer is None:
                 return reason
             reason, best = answer.stop_reason, self.tracker.best
@@ -116,17 +82,17 @@ class CoreProblem:
             proven = loss is not None and self.tracker.bound > loss
             if step is lower and (proven or reason in (StopReason.OPTIMAL, StopReason.GAP_LIMIT)):
                 raising, ahead, reason = proven, 2 * ahead + 1, None  # what ends such a model does not end the run
-            elif reason is not StopReason.INTERRUPTED or best is before or self.guide.trying:
+            elif reason is not StopReason.INTERRUPTED or best is before or self.once:
                 return reason
         return reason
 
-    def _presuming(self, loss: int) -> Dropped | None:
+    def presuming(self, loss: int) -> Dropped | None:
         """What tables up to this loss use, and the best one; None where that is as cheap, or nothing is known."""
         best = self.tracker.best
         presuming = None if best is None or best.cost <= loss else self.guide.presuming(loss)
         return None if presuming is None else presuming.apply(self.session.instance)
 
-    def _solve(self, rest: Instance, step: Dropped | None, loss: int | None, limit: Limit) -> Answer | None:
+    def decide(self, rest: Instance, step: Dropped | None, loss: int | None, limit: Limit) -> Answer | None:
         """One model: `rest` has all tables up to this loss, None: all tables, and the best one."""
         session, tracker = self.session, self.tracker
         if too_long(rest, limit.seconds):

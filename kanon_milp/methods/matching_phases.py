@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 
@@ -18,8 +18,8 @@ from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.grouping import tighten_groups
 from kanon_milp.heuristics.set_partitioning import Rounded, partition_model, table_of
 from kanon_milp.methods.core_problem import CoreProblem
-from kanon_milp.methods.guide import multipliers_of_sizes
 from kanon_milp.methods.session import Session
+from kanon_milp.methods.sizes_phases import multipliers_of_sizes
 from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
@@ -33,8 +33,9 @@ from kanon_milp.system.limit import Limit
 if TYPE_CHECKING:
     from kanon_milp.bounds import DualPoint
     from kanon_milp.bounds.dual import Proof
-    from kanon_milp.methods.guide import Guide
+    from kanon_milp.methods.phases import Known
 
+P = TypeVar("P")
 
 BOUND_SHARE = 0.25  # of the time limit, for the first multipliers
 ITERATIONS, REQUIRED_ITERATIONS = 500, 300  # of the Lagrangian bound; of that under requirements
@@ -282,10 +283,14 @@ class MatchingPhases:
         """How many pairs that leaves."""
         return int(self.fixing(incumbent).apply(self.session.instance).instance.candidates.pairs)
 
+    def get(self, kind: type[P]) -> P:
+        """Parameters of this kind."""
+        return self.session.parameters.of(kind)
+
     def _core(self) -> None:
         """The strong formulation over what fixing leaves: its size does not depend on how many groups there are."""
-        # of a guide it asks for no more than `keep`, `fixing`, `left` and `settled`
-        core = CoreProblem(self.session, cast("Guide", self), self.tracker, self.limit)
+        # of what is known it asks for no more than `keep`, `fixing`, `left`, `settled` and `get`
+        core = CoreProblem(self.session, cast("Known", self), self.tracker, self.limit)
         self._stopped = core.solve(raising=False)
         self.size, self.message = core.size, core.message
         if self._stopped is StopReason.INFEASIBLE:

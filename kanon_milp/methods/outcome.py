@@ -13,6 +13,7 @@ import pyomo.environ as pyo
 from kanon_milp.methods.extension import states_loss
 from kanon_milp.methods.plot import Trajectory
 from kanon_milp.methods.result import Proof
+from kanon_milp.methods.tracker import PhaseRun
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import SolverAdapter, SolverResult
@@ -122,9 +123,9 @@ class Outcome:
 
     bound: of "infeasible", only what it is backed by. registered: what a bound or a method of the user's own says, kept
     apart, as a table may refute it and leave the rest as it is. size: variables and constraints of the model.
-    trajectory: (seconds, incumbent, bound). version: of the solver that ran. dual: multipliers of the Lagrangian bound;
-    required: float64 (t,), those of the bound under requirements, which a certificate goes on from; both over the
-    reduced instance.
+    trajectory: (seconds, incumbent, bound). phases: what ran when. version: of the solver that ran. dual: multipliers
+    of the Lagrangian bound; required: float64 (t,), those of the bound under requirements, which a certificate goes on
+    from; both over the reduced instance.
     """
 
     stop_reason: str = "error"
@@ -138,6 +139,7 @@ class Outcome:
     version: str | None = None
     dual: DualPoint | None = None
     required: Floats | None = None
+    phases: tuple[PhaseRun, ...] = ()
 
     def stopped(self, reason: str, message: str = "") -> Outcome:
         """The same, ended for this reason without a table."""

@@ -11,11 +11,11 @@ from kanon_milp import solvers
 from kanon_milp.errors import InputError, nearest, one_line, own_code, type_in_words
 from kanon_milp.methods import full_domain, mondrian
 from kanon_milp.methods.fpt import solve_fpt
-from kanon_milp.methods.guide import MODEL_PAIRS, few_options, limits_work
 from kanon_milp.methods.m_approximation import refuses as m_approximation_refuses
 from kanon_milp.methods.m_approximation import solve_m_approximation
 from kanon_milp.methods.matching import refuses as matching_refuses
 from kanon_milp.methods.matching import solve_matching
+from kanon_milp.methods.phases import Estimate, RestrictedModelParams, few_options, limits_emd
 from kanon_milp.methods.portfolio import solve_portfolio
 from kanon_milp.methods.refusals import groups_not_alone, groups_not_merging
 from kanon_milp.methods.result import Result
@@ -27,22 +27,33 @@ from kanon_milp.problem.arguments import instance_of, text, wrong
 from kanon_milp.problem.privacy.base import is_size_only
 from kanon_milp.problem.problem import Problem
 from kanon_milp.system.extras import entry_points
+from kanon_milp.system.parameters import DEFAULT, Parameters, number, parameters
 
 Argument = Literal["solver", "formulation", "node_limit", "iteration_limit", "dask"]
 ARGUMENTS: tuple[Argument, ...] = get_args(Argument)
 
 AUTO = "auto"  # one of the built-in methods with a proof, by the size of the problem
-# (row type, candidate) pairs from which on "auto" takes the hybrid method within a time limit where nothing but sizes
-# of groups is required, or no network is left and either a row type has more than a few candidates or the limit is
-# too short for the solver; and elsewhere
-LIMITED_PAIRS, SEARCH_PAIRS = 2_000, 20_000
-# what the solver takes for one such pair where no network is left, with poor tables until then, on masks of CMC and
-# Adult: under l-diversity and the like, and under t-closeness
-SLOW_PAIR_SECONDS, WORK_PAIR_SECONDS = 5e-4, 9e-4
-# simplex matching for k = 2 under all patterns: pairs up to which it ends soon, and seconds a pair at most, on Adult
-MATCHING_PAIRS, MATCHING_PAIR_SECONDS = 4_000_000, 1.6e-5
-# pairs up to which direct MILP proves an optimum where it has all the time and row types have few candidates
-FEW_PAIRS = 300_000
+
+
+@parameters("auto")
+@dataclass(frozen=True)
+class AutoParams:
+    """Which method `auto` takes; pairs are (row type, candidate) pairs."""
+
+    limited_pairs: int = number(
+        2_000,
+        "pairs, from which on a model is large within a time limit, where only sizes of groups are required, or no "
+        "network is left and either a row type has more than a few candidates or the limit is too short for the solver",
+    )
+    search_pairs: int = number(20_000, "pairs, from which on it is elsewhere")
+    few_pairs: int = number(300_000, "pairs, up to which it is not where row types have few candidates, with a network")
+    slow_pair_seconds: float = number(5e-4, "of the solver, a pair, where no network is left (masks of CMC, Adult)")
+    emd_pair_seconds: float = number(9e-4, "the same under t-closeness")
+    matching_pairs: int = number(4_000_000, "pairs, up to which matching for k = 2 without a mask ends soon (Adult)")
+    matching_pair_seconds: float = number(1.6e-5, "seconds a pair that it takes, at most")
+    nominal_seconds: float = number(600.0, "that expected gains are compared over where there is no time limit")
+    search_gain: float = number(0.6, "share of the gap that search is expected to close")
+    large_gain: float = number(0.2, "the same of direct MILP, where the model is large")
 
 
 def _accepts_all(_problem: Problem) -> str:
@@ -292,40 +303,63 @@ def given(
     return frozenset(argument for argument, is_given in asked.items() if is_given)
 
 
-def choose(prepared: Prepared, given: frozenset[Argument], time_limit: float | None, threads: int = 1) -> Method:
-    """What "auto" takes for an instance: the hybrid method for large ones that it can do.
+def choose(
+    prepared: Prepared,
+    given: frozenset[Argument],
+    time_limit: float | None,
+    threads: int = 1,
+    parameters: Parameters = DEFAULT,
+) -> Method:
+    """What "auto" takes for an instance: of the methods that can do it, the one that is expected to gain most for its
+    time, as the scheduler takes the phases of one.
 
-    Within a time limit, in seconds, also for smaller ones: it has a good table at once, and then hands what is left to
-    the solver where that is likely to end in time; with a second thread, one model has it from the beginning where it
-    may end in time. Without a limit the model that ends with a proof is worth waiting for. Pairs of rows under a mask
-    are a matching, whose bound is close; so are pairs of different sensitive values under all patterns, and pairs of
-    rows where the core problem is too large for one model.
+    Within a time limit, in seconds, the hybrid method has also smaller ones: it has a good table at once, and then
+    hands what is left to the solver where that is likely to end in time; with a second thread, one model has it from
+    the beginning where it may end in time. Without a limit the model that ends with a proof is worth waiting for. Pairs
+    of rows under a mask are a matching, whose bound is close; so are pairs of different sensitive values under all
+    patterns, and pairs of rows where the core problem is too large for one model.
     """
+    expected = estimates(prepared, time_limit, threads, parameters)
+    # direct MILP takes what it has no use for: it is told then
+    able = [
+        name
+        for name in expected
+        if name == "milp" or (given <= _METHODS[name].takes and not _METHODS[name].refuses(prepared.problem))
+    ]
+    return _METHODS[max(able, key=lambda name: expected[name].rate)]
+
+
+def estimates(
+    prepared: Prepared, time_limit: float | None, threads: int, parameters: Parameters
+) -> dict[str, Estimate]:
+    """What each of the methods that "auto" may take is expected to need and to gain; only of those worth a thought."""
+    params, model = parameters.of(AutoParams), parameters.of(RestrictedModelParams)
     problem, instance = prepared.problem, prepared.instance
-    pairs, few = instance.candidates.pairs, few_options(instance)
+    pairs, few = instance.candidates.pairs, few_options(instance, model)
     sizes_only = all(is_size_only(requirement) for requirement in problem.requirements)
     # where no network is left, the solver is slow
-    pair_seconds = WORK_PAIR_SECONDS if limits_work(instance) else SLOW_PAIR_SECONDS
+    pair_seconds = params.emd_pair_seconds if limits_emd(instance) else params.slow_pair_seconds
     slow = time_limit is not None and not problem.network and pairs * pair_seconds > time_limit
     if time_limit is not None and (sizes_only or slow or not (problem.network or few)):
-        large = pairs >= LIMITED_PAIRS
+        large = pairs >= params.limited_pairs
     else:
-        large = pairs >= SEARCH_PAIRS and not (problem.network and pairs <= FEW_PAIRS and few)
-    open_ = prepared.obstacle is None and prepared.shortage is None
-    hybrid = large and open_ and "formulation" not in given and not groups_not_alone(problem)
+        large = pairs >= params.search_pairs and not (problem.network and pairs <= params.few_pairs and few)
+    seconds = params.nominal_seconds if time_limit is None else time_limit
+    found = {"milp": Estimate(seconds, params.large_gain if large else 1.0)}
+    if prepared.obstacle is not None or prepared.shortage is not None:
+        return found
+    found["search"] = Estimate(seconds, params.search_gain)
     # for k = 2 under all patterns the hybrid method is as quick where its core problem is one model, and quicker where
     # groups of three are too many; for l = 2 it is far from a proof
     masked = problem.recoding.mask is not None
-    enough = time_limit is None or pairs * MATCHING_PAIR_SECONDS <= time_limit
-    alone = MODEL_PAIRS < pairs <= MATCHING_PAIRS and enough
-    quicker = alone if sizes_only and not masked else masked == sizes_only and time_limit is not None
-    if hybrid and quicker and not matching_refuses(problem) and given <= _METHODS["matching"].takes:
-        return _METHODS["matching"]
+    enough = time_limit is None or pairs * params.matching_pair_seconds <= time_limit
+    alone = model.pairs < pairs <= params.matching_pairs and enough
+    if large and (alone if sizes_only and not masked else masked == sizes_only and time_limit is not None):
+        found["matching"] = Estimate(seconds / 4, 1.0)
     in_time = time_limit is not None and pairs * (PAIR_SECONDS + SOLVE_SECONDS) <= time_limit
-    open_to_both = open_ and pairs >= LIMITED_PAIRS and few and not groups_not_alone(problem)
-    if threads > 1 and in_time and open_to_both and given <= _METHODS["portfolio"].takes:
-        return _METHODS["portfolio"]
-    return _METHODS["search" if hybrid else "milp"]
+    if threads > 1 and in_time and pairs >= params.limited_pairs and few:
+        found["portfolio"] = Estimate(seconds / 2, 1.0)
+    return found
 
 
 _IN_WORDS: dict[Argument, str] = {

@@ -5,17 +5,15 @@ Points of the required bound lead it, or those with rank-1 cuts where there are 
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeVar
 
 from kanon_milp.bounds.dual import DualPoint, Proof
 from kanon_milp.heuristics.annealing import SeenPairs
 from kanon_milp.heuristics.group_check import GroupCheck
-from kanon_milp.heuristics.grouping import tighten_groups
 from kanon_milp.heuristics.neighbourhoods import Sizes
 from kanon_milp.heuristics.rounding import rounded
 from kanon_milp.heuristics.set_partitioning import SmallGroupTables
@@ -23,69 +21,73 @@ from kanon_milp.heuristics.state import cell_cost
 from kanon_milp.heuristics.valued_annealing import anneal
 from kanon_milp.heuristics.valued_construction import Guide, construct
 from kanon_milp.heuristics.valued_neighbourhoods import Landscape, rebuild
-from kanon_milp.heuristics.worker_pool import Effort, Pool
-from kanon_milp.methods.raised_by_cuts import RaisedByCuts
-from kanon_milp.methods.session import Session
-from kanon_milp.methods.tracker import Tracker
+from kanon_milp.heuristics.worker_pool import Effort
+from kanon_milp.methods.phases import Known
+from kanon_milp.methods.required_cuts import RequiredCuts
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.system.arrays import Flags
+from kanon_milp.system.parameters import number, parameters
 
 T = TypeVar("T")
 
-CONSTRUCTION_SHARE = 0.3  # of a search, at most
-QUICK_SHARE = 0.15  # of a search; tables are constructed anew in each turn if the last one took no more than that
-RISEN = Fraction(1, 200)  # relative rise of the bound after which tables are constructed anew even if that takes long
-PROMISING = 1.3  # times the loss of the best table, for a constructed one to be annealed in its place
-FEW_VALUES = 3  # joint values
-ANNEALING_SHARES = ((FEW_VALUES, 0.3), (math.inf, 0.85))  # of a search, where there are so many joint values at most
-LEAST_SHARE = 0.1  # of a search, for each of annealing and neighbourhoods
-# part of the loss that annealing gains in a turn, below which it takes no more than this share of the next search
-WORTHWHILE, SLOWER_SHARE = 0.002, 0.5
-NARROW_SHARE = 0.7  # of the time for neighbourhoods, for models of all rows by multipliers with cuts
-# the same, for neighbourhoods over the pairs that annealings have seen, and seconds for one of them
-SEEN_SHARE, SEEN_SLICE = 0.5, 8.0
-# relative gap up to which candidates and pairs of these reduced costs, in cells, are looked at
-WIDTHS = ((0.05, 1.5, 3.0), (0.25, 3.0, 6.0), (math.inf, 12.0, 12.0))
+
+@parameters("valued_search")
+@dataclass(frozen=True)
+class ValuedSearchParams:
+    """The search under requirements of sensitive values: constructions, annealings, neighbourhoods."""
+
+    construction_share: float = number(0.3, "of a search, at most")
+    quick_share: float = number(
+        0.15, "of a search; tables are constructed anew in each turn if the last one took no more than that"
+    )
+    risen: int = number(
+        200, "a rise of the bound by one part in so many has tables constructed anew even if that takes long"
+    )
+    promising: float = number(
+        1.3, "times the loss of the best table, for a constructed one to be annealed in its place"
+    )
+    few_values: int = number(
+        3, "joint values, up to which annealing begins at the best table and has the smaller share"
+    )
+    annealing_share: float = number(0.85, "of the first search, for annealing")
+    annealing_share_few: float = number(0.3, "the same with few joint values")
+    least_share: float = number(0.1, "of a search, for each of annealing and neighbourhoods")
+    worthwhile: float = number(0.002, "part of the loss, below which what annealing gains in a turn is little")
+    slower_share: float = number(0.5, "of the next search, at most, for annealing that has gained little")
+    narrow_share: float = number(0.7, "of the time for neighbourhoods, for models of all rows by multipliers with cuts")
+    seen_share: float = number(0.5, "the same, for neighbourhoods over the pairs that annealings have seen")
+    seen_seconds: float = number(8.0, "for one of these")
+    near_gap: float = number(0.05, "relative gap, up to which pairs near the multipliers are looked at")
+    near_open: float = number(1.5, "cells, up to which candidates of these cost more by the multipliers")
+    near_pair: float = number(3.0, "the same of pairs")
+    middle_gap: float = number(0.25, "relative gap, up to which it is the next two")
+    middle_open: float = number(3.0, "cells, as for near ones")
+    middle_pair: float = number(6.0, "the same of pairs")
+    far: float = number(12.0, "cells, of both elsewhere")
 
 
 class RequiredSearch:
-    """Goes on from turn to turn with what has paid; better tables go to the tracker.
+    """Goes on from turn to turn with what has paid; better tables go to the tracker."""
 
-    possible: the pairs that a better table than one of this loss could have, bool (pairs,).
-    """
-
-    def __init__(
-        self, session: Session, tracker: Tracker, pool: Pool, cuts: RaisedByCuts, possible: Callable[[int], Flags]
-    ) -> None:
-        self.session, self.tracker, self.pool = session, tracker, pool
-        instance = session.instance
-        self._cuts, self._possible, self._check, self._sizes = cuts, possible, GroupCheck(instance), Sizes()
-        self._seen, self._seen_sizes = SeenPairs.of(instance), Sizes(longest=SEEN_SLICE)
+    def __init__(self, known: Known, cuts: RequiredCuts) -> None:
+        self.known, self.session, self.tracker, self.pool = known, known.session, known.tracker, known.pool
+        self.params = known.get(ValuedSearchParams)
+        instance = known.instance
+        self._cuts, self._check, self._sizes = cuts, GroupCheck(instance), Sizes()
+        self._seen, self._seen_sizes = SeenPairs.of(instance), Sizes(longest=self.params.seen_seconds)
         # value of the bound when a table was constructed last, and how long that took
         self._constructed_at: Fraction | None = None
         self._construction_seconds = 0.0
         # a constructed table that was annealed last, as a multiple of what became of it
-        self._promise = PROMISING
+        self._promise = self.params.promising
         # what is gained a second, and by annealing as a part of the loss
         self._annealed, self._rebuilt, self._annealed_by = 0.0, 0.0, 0.0
         self._tables = SmallGroupTables(instance)
-        values = len(instance.sensitive_codes(session.problem.attributes)[1])
+        few = len(instance.sensitive_codes(self.session.problem.attributes)[1]) <= self.params.few_values
         # whether annealing begins at the averages of the bound, not at the best table: with few values the groups that
         # have too many rows of one hardly ever get rid of them
-        self._from_averages = values > FEW_VALUES
-        self._first_share = next(share for most, share in ANNEALING_SHARES if values <= most)
-
-    def keep(self, table: Assignment | None) -> None:
-        """If each of its groups satisfies all requirements; where these allow it, each group as cheap as its rows."""
-        if table is not None:
-            tight = tighten_groups(self.session.instance, table) if self.session.problem.merge_closed else table
-            self._accept(tight)
-
-    def _accept(self, table: Assignment) -> None:
-        """As `keep`, but quick."""
-        best = self.tracker.best
-        if (best is None or table.cost < best.cost) and not len(self._check.refused(table)):
-            self.tracker.better(table)
+        self._from_averages = not few
+        self._first_share = self.params.annealing_share_few if few else self.params.annealing_share
 
     def improve(self, point: DualPoint, proof: Proof, effort: Effort, seed: int, *, first_turn: bool) -> None:
         """A table constructed anew, or else the best one, is annealed; then neighbourhoods of the best one."""
@@ -99,27 +101,29 @@ class RequiredSearch:
             start = new
         if start is None or effort.ended(start.cost):
             return
-        known, session = self.tracker.best, self.session
-        self._tables.improve(known or start, point, session.adapter, session.options, effort, seed, self._accept)
-        if self.tracker.best is not None and self.tracker.best is not known:
+        before, session, accept = self.tracker.best, self.session, self.known.accept
+        self._tables.improve(before or start, point, session.adapter, session.options, effort, seed, accept)
+        if self.tracker.best is not None and self.tracker.best is not before:
             start = self.tracker.best
         if self._cuts.converged and not effort.counted:
-            self._cuts.dive(effort, seed, self.pool, self.keep, self._seen)
+            self._cuts.dive(effort, seed, self._seen)
             start = self.tracker.best or start
         if effort.ended(start.cost):
             return
         if first is not None and self.tracker.best is not None:
             start = self.tracker.best
-        before = start.cost if self.tracker.best is None else self.tracker.best.cost
+        cost = start.cost if self.tracker.best is None else self.tracker.best.cost
         part = _part(effort, self._annealing_share(first_turn=first_turn))
         annealed, self._annealed = self._gain(
-            lambda: anneal(Guide.of(instance, leading), start, part, self.pool, seed, self._accept, first, self._seen)
+            lambda: anneal(
+                Guide.of(instance, leading), start, part, self.pool, seed, self.known.accept, first, self._seen
+            )
         )
-        self.keep(annealed)
-        self._annealed_by = (before - annealed.cost) / max(before, 1)
+        self.known.keep(annealed)
+        self._annealed_by = (cost - annealed.cost) / max(cost, 1)
         # what gains little is not gone on with
         if not first_turn:
-            self._from_averages = self._from_averages == (self._annealed_by >= WORTHWHILE)
+            self._from_averages = self._from_averages == (self._annealed_by >= self.params.worthwhile)
         if start is new:
             self._promise = start.cost / max(annealed.cost, 1)
         if self.tracker.best is not None and not effort.ended(self.tracker.best.cost):
@@ -130,21 +134,22 @@ class RequiredSearch:
         one, or groups would be refused."""
         last, began = self._constructed_at, time.perf_counter()
         if last is not None and self.tracker.best is not None:
-            quick = effort.counted or self._construction_seconds <= QUICK_SHARE * effort.left
-            if value <= last + (0 if quick else RISEN * abs(last)):
+            quick = effort.counted or self._construction_seconds <= self.params.quick_share * effort.left
+            if value <= last + (0 if quick else abs(last) / self.params.risen):
                 return None
         self._constructed_at = value
-        new = construct(self.session.instance, leading, _part(effort, CONSTRUCTION_SHARE), seed)
+        new = construct(self.session.instance, leading, _part(effort, self.params.construction_share), seed)
         self._construction_seconds = time.perf_counter() - began
-        self.keep(new)
+        self.known.keep(new)
         return None if new is None or len(self._check.refused(new)) else new
 
     def _annealing_share(self, *, first_turn: bool) -> float:
-        """What part of a search annealing takes: by what it has gained beside neighbourhoods."""
+        """What part of a search annealing takes: by what it and neighbourhoods have gained."""
         gained = self._annealed + self._rebuilt
         share = self._annealed / gained if gained > 0 else self._first_share
-        most = SLOWER_SHARE if not first_turn and self._annealed_by < WORTHWHILE else 1 - LEAST_SHARE
-        return min(max(share, LEAST_SHARE), most)
+        params = self.params
+        little = not first_turn and self._annealed_by < params.worthwhile
+        return min(max(share, params.least_share), params.slower_share if little else 1 - params.least_share)
 
     def _gain(self, search: Callable[[], T]) -> tuple[T, float]:
         """What a search returns, and by how much it has improved the best table in a second."""
@@ -156,11 +161,13 @@ class RequiredSearch:
     def _rebuild(self, proof: Proof, effort: Effort, seed: int) -> None:
         """Neighbourhoods of the best table: over the pairs that annealings have seen, then near the multipliers."""
         if self._cuts.begun and not effort.counted:
-            self._cuts.narrow(effort.part(NARROW_SHARE * effort.left), seed, self.pool, self.keep)
+            self._cuts.narrow(effort.part(self.params.narrow_share * effort.left), seed)
         count = effort.neighbourhoods
         if self._seen and count != 1:
             some = (
-                effort.part(SEEN_SHARE * effort.left) if count is None else replace(effort, neighbourhoods=count // 2)
+                effort.part(self.params.seen_share * effort.left)
+                if count is None
+                else replace(effort, neighbourhoods=count // 2)
             )
             self._rebuild_over(self._seen.cheapest(), some, seed, self._seen_sizes)
             effort = effort if count is None else replace(effort, neighbourhoods=count - count // 2)
@@ -178,19 +185,24 @@ class RequiredSearch:
         landscape = Landscape(session.instance, allowed, self._check)
         adapter, options, better = session.adapter, session.options, self.tracker.better
         table, _ = rebuild(landscape, best, adapter, options, self.pool, effort, seed, better, sizes)
-        self.keep(table)
+        self.known.keep(table)
 
     def _near(self, proof: Proof, best: Assignment) -> Flags:
         """The pairs near the multipliers, bool (pairs,)."""
         instance = self.session.instance
         gap = 1 - float(proof.value) / max(best.cost, 1)
-        open_limit, pair_limit = next((a, b) for most, a, b in WIDTHS if gap <= most)
+        params = self.params
+        open_limit, pair_limit = params.far, params.far
+        if gap <= params.near_gap:
+            open_limit, pair_limit = params.near_open, params.near_pair
+        elif gap <= params.middle_gap:
+            open_limit, pair_limit = params.middle_open, params.middle_pair
         cell = cell_cost(instance)
         if self._cuts.begun:
             allowed = self._cuts.near(open_limit * cell, pair_limit * cell)
         else:
             allowed = proof.near(open_limit * cell, pair_limit * cell)
-        return allowed & self._possible(best.cost + 1)
+        return allowed & self.known.possible(best.cost + 1)
 
 
 def _part(effort: Effort, share: float) -> Effort:

@@ -17,6 +17,7 @@ from kanon_milp.errors import NotProvenError, TooManyLevelVectorsError, printabl
 from kanon_milp.methods.description import describe_input, describe_problem
 from kanon_milp.methods.extension import Extension
 from kanon_milp.methods.plot import Trajectory, plot
+from kanon_milp.methods.tracker import PhaseRun
 from kanon_milp.presolve.preparation import Size
 from kanon_milp.problem.arguments import real_number
 from kanon_milp.problem.exact import in_words, plain
@@ -114,7 +115,8 @@ class Result:
     report: the verifier's. seconds: wall clock per step. trajectory: (seconds, incumbent, bound) over time. files:
     SHA-256 of each file that the problem was read from. extension: what the user has changed in the model that was
     solved, None where it was the package's own; bound and proof are about the model as it was changed then. unit: what
-    one unit of the model's objective is worth in objective and bound.
+    one unit of the model's objective is worth in objective and bound. phases: of the method, those that ran, in the
+    order in which they ended. parameters: numbers of phases that were set, by name.
     """
 
     problem: Problem
@@ -140,6 +142,8 @@ class Result:
     parts: Ints | None = field(default=None, repr=False)
     extension: Extension | None = None
     unit: Fraction = Fraction(1)
+    phases: tuple[PhaseRun, ...] = ()
+    parameters: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def objective(self) -> Numeric | None:
@@ -413,6 +417,8 @@ class Result:
             "verified": None if report is None else True if report.ok else list(report.violations),
             "judged_by_their_own_code": [] if report is None else list(report.own),
             "trajectory": [list(point) for point in self.trajectory],
+            "phases": [phase.as_list() for phase in self.phases],
+            "parameters": dict(self.parameters),
             "message": self.message,
             "text_columns": list(self.text_columns),
             "renamed_labels": {

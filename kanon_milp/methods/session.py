@@ -29,6 +29,7 @@ from kanon_milp.solvers import Capability, OnProgress, SolverAdapter, SolverOpti
 from kanon_milp.system.arrays import Ints
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import Limit
+from kanon_milp.system.parameters import Parameters
 from kanon_milp.verify import verify
 
 VALUE_SECONDS = 4e-5  # for a value of a column, to see whether it could be more specific: twice what 1,200,000 took
@@ -44,7 +45,7 @@ class Session:
     search, instead of a time limit. dask: address of a scheduler whose workers search. files: SHA-256 of each file
     that the problem was read from. solver_used: whether the method asks the solver at all. start: int64 (n,), group of
     each row in a table to start with. known: a table over `instance` that was found before. extension: how a user's
-    model differs from the one that was built; None where it is the package's own.
+    model differs from the one that was built; None where it is the package's own. parameters: of phases.
     """
 
     prepared: Prepared
@@ -62,6 +63,7 @@ class Session:
     start: Ints | None = None
     known: Assignment | None = None
     extension: Extension | None = None
+    parameters: Parameters = field(default_factory=Parameters)
 
     def __repr__(self) -> str:
         """Names and sizes, and no cell."""
@@ -298,6 +300,8 @@ class Session:
             files=self.files,
             extension=self.extension,
             unit=unit_of(self.instance, self.extension),
+            phases=outcome.phases,
+            parameters=self.parameters.values,
         )
 
     def _backing(self, proven_by: tuple[str, ...]) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,6 +39,7 @@ from kanon_milp.solvers import DEFAULT, OnProgress, SolverAdapter
 from kanon_milp.system.arrays import Ints
 from kanon_milp.system.clock import Clock, OnStage
 from kanon_milp.system.limit import ctrl_c_sets
+from kanon_milp.system.parameters import Number, Parameters
 from kanon_milp.system.processes import can_begin_processes
 from kanon_milp.verify import verify
 
@@ -65,6 +66,7 @@ def solve(
     on_progress: OnProgress | None = None,
     on_stage: OnStage | None = None,
     interrupt: threading.Event | None = None,
+    parameters: Mapping[str, Number] | None = None,
 ) -> Result:
     """Solve a problem and verify what comes out.
 
@@ -87,6 +89,7 @@ def solve(
     progress: show seconds, step, incumbent, bound and gap in a live line, on a terminal or in a notebook.
     on_progress, on_stage: called with the solver's progress and with the name of each step, one call at a time; with
     threads above 1 the first one not always from the thread that has called `solve`.
+    parameters: numbers of phases that are not to be as they are, such as {"cuts.share": 0.3}; the result names them.
     Raises InputError for bad input or a solver that is missing, SolverError for one that fails. Infeasible is a result.
     """
     expect_problem(problem, "solve")
@@ -97,6 +100,7 @@ def solve(
         iteration_limit = count(iteration_limit, "the iteration limit")
     if dask is not None:
         text(dask, "dask, the address of a scheduler")
+    tuned = Parameters(parameters or {})
     begin = None if start is None else group_numbers(start, problem.table.n, "start")
     adapter, chosen = adapter_of(solver), get_formulation(formulation)
     given = registry.given(adapter.name, chosen.name, options.node_limit, iteration_limit, dask)
@@ -111,7 +115,7 @@ def solve(
         enumerated = named is None or named.candidates
         prepared = presolve(problem, clock, reduced=chosen.reduced, merge=True, enumerated=enumerated, limit=limit)
         threads = options.threads if can_begin_processes() else 1
-        runs = named or registry.choose(prepared, given, options.time_limit, threads)
+        runs = named or registry.choose(prepared, given, options.time_limit, threads, tuned)
         LOGGER.info("%r; method %s, solver %s", prepared, runs.name, adapter.name)
         begin_log(options)
         session = Session(
@@ -128,6 +132,7 @@ def solve(
             files,
             solver_used="solver" in runs.takes,
             start=begin,
+            parameters=tuned,
         )
         result = _with_what_fits(session) or settled(session) or _run(runs, session)
     LOGGER.info("%s", result.summary())

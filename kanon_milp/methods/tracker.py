@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -13,6 +15,27 @@ from kanon_milp.solvers import OnProgress, Progress
 from kanon_milp.solvers.proof import REGISTERED, Backing
 
 LOGGER = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class PhaseRun:
+    """One run of a phase of a method.
+
+    began: seconds since the table was read. incumbent, bound: loss of the cheapest table (None for none) and proven
+    bound when it ended, in the problem's units; incumbent_before, bound_before: when it began.
+    """
+
+    name: str
+    began: float
+    seconds: float
+    incumbent: float | None
+    bound: float
+    incumbent_before: float | None = None
+    bound_before: float = 0.0
+
+    def as_list(self) -> list[float | str | None]:
+        """An entry of `phases` in `result.json`."""
+        return [self.name, round(self.began, 6), round(self.seconds, 6), self.incumbent, self.bound]
 
 
 @dataclass
@@ -34,6 +57,21 @@ class Tracker:
     best: Assignment | None = None
     trajectory: list[tuple[float, float | None, float | None]] = field(default_factory=list)
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
+    _users: set[int] = field(default_factory=set, repr=False)  # threads in which code of a user's own runs
+
+    @contextmanager
+    def users_code(self) -> Iterator[None]:
+        """Within the block a bound of this thread is a registered one: the word of a user's own code."""
+        self._users.add(threading.get_ident())
+        try:
+            yield
+        finally:
+            self._users.discard(threading.get_ident())
+
+    @property
+    def in_users_code(self) -> bool:
+        """Whether code of a user's own runs in this thread."""
+        return threading.get_ident() in self._users
 
     def better(self, assignment: Assignment | None) -> None:
         """Take a table if it is the cheapest so far."""
@@ -48,7 +86,7 @@ class Tracker:
         apart."""
         with self._lock:
             before = self.bound
-            if backed_by == (REGISTERED,):
+            if backed_by == (REGISTERED,) or self.in_users_code:
                 self.registered = max(self.registered, bound)
                 self._refute()
             elif bound > self.proven:
@@ -72,17 +110,24 @@ class Tracker:
             return
         with self._lock:
             bound = self.bound if point.bound is None else max(self.bound, point.bound)
-            known = [x for x in (self._loss(), point.incumbent and point.incumbent * float(self.unit)) if x is not None]
+            known = [x for x in (self.loss, point.incumbent and point.incumbent * float(self.unit)) if x is not None]
             seconds = time.perf_counter() - self.began
             self.on_progress(Progress(seconds, min(known, default=None), bound * float(self.unit)))
 
     def _note(self) -> None:
         seconds = time.perf_counter() - self.began
-        point = (seconds, self._loss(), self.bound * float(self.unit))
+        point = (seconds, self.loss, self.value)
         self.trajectory.append(point)
         LOGGER.debug("after %.3f s: table %s, bound %s", *point)
         if self.on_progress is not None:
             self.on_progress(Progress(*point))
 
-    def _loss(self) -> float | None:
+    @property
+    def loss(self) -> float | None:
+        """Of the cheapest table, in the problem's units; None before there is one."""
         return None if self.best is None else self.best.cost * float(self.unit)
+
+    @property
+    def value(self) -> float:
+        """The highest bound so far, in the problem's units."""
+        return self.bound * float(self.unit)

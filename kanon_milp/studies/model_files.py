@@ -24,6 +24,7 @@ from kanon_milp.problem.roles import Roles
 from kanon_milp.problem.table import Table, read_table
 from kanon_milp.studies import datasets, generators
 from kanon_milp.system.files import check_folder, holding, write_together
+from kanon_milp.system.parameters import Parameters
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,14 +89,30 @@ def read_content(raw: Mapping[str, Any], path: Path) -> ModelFile:
     if "optimum" in known:
         exact_number(known["optimum"], f"{path}: [known] optimum")
     problem = Problem(table, privacy, recoding, name=content.get("name", path.stem), **sides)
+    solver = dict(content.get("solver", {}))
+    if "parameters" in content:
+        solver["parameters"] = _parameters(content["parameters"], path)
     return ModelFile(
         path,
         problem,
-        content.get("solver", {}),
+        solver,
         known,
         content.get("title", ""),
         content.get("source", ""),
     )
+
+
+def _parameters(content: Mapping[str, Any], path: Path) -> Mapping[str, float]:
+    """Numbers of phases by name. Raises InputError for a name that there is not, and a value that it may not have."""
+    values: dict[str, Any] = {}
+    for kind, numbers in content.items():  # cuts.share = 0.3 is a table in a table
+        values.update(
+            {f"{kind}.{n}": x for n, x in numbers.items()} if isinstance(numbers, Mapping) else {kind: numbers}
+        )
+    try:
+        return Parameters(values).values
+    except InputError as error:
+        raise InputError(f"{path}: [parameters] {error}") from None
 
 
 def parse_toml(path: Path) -> dict[str, Any]:

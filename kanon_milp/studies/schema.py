@@ -200,6 +200,7 @@ class _AnyContent(Entry):
     title: str = key("one line for people")
     source: str = key("where the problem comes from")
     data: Data = key("")
+    parameters: Arguments = key("numbers of phases, such as cuts.share = 0.3; all others have their defaults")
 
 
 def tables() -> tuple[type[Entry], ...]:

@@ -33,6 +33,16 @@ MODULES: tuple[str, ...] = (
     "heuristics.construction",
     "heuristics.neighbourhoods",
     "heuristics.search",
+    "methods.branching",
+    "methods.hybrid",
+    "methods.model_phases",
+    "methods.phases",
+    "methods.registry",
+    "methods.required_cuts",
+    "methods.required_phases",
+    "methods.required_search",
+    "methods.scheduler",
+    "methods.sizes_phases",
 )
 """Modules that register parameters, imported when names are looked up."""
 _KINDS: dict[str, type[Any]] = {}

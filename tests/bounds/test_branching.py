@@ -33,9 +33,8 @@ from kanon_milp.heuristics.greedy import greedy
 from kanon_milp.heuristics.grouping import pairs_at
 from kanon_milp.heuristics.search import Search
 from kanon_milp.methods import branching as method
-from kanon_milp.methods import sizes_guide
-from kanon_milp.methods.sizes_branching import SizesBranching
-from kanon_milp.methods.sizes_guide import SizesGuide
+from kanon_milp.methods.branching import SizesBranching
+from kanon_milp.methods.sizes_phases import RankOneCuts
 from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import prepare
 from kanon_milp.presolve.reductions import reduce
@@ -266,27 +265,21 @@ def branched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return found
 
     monkeypatch.setattr(method.Branching, "solve", counted)
-    monkeypatch.setattr(sizes_guide, "EASY_PAIRS", -1)
-    monkeypatch.setattr(SizesGuide, "promising", lambda *_: False)
-    monkeypatch.setattr(SizesGuide, "raise_bound", no_cuts)
-    monkeypatch.setattr(SizesGuide, "branches", property(lambda guide: guide.tracker.best is not None))
     monkeypatch.setattr(branching, "BranchParameters", partial(BranchParameters, rounds=0))
-    monkeypatch.setattr(SizesGuide, "search_briefly", lambda _: None)
     monkeypatch.setattr(Search, "run", lambda *_: None)
-    monkeypatch.setattr(method, "LEAF", -1)
     return nodes
 
 
-def no_cuts(guide: SizesGuide) -> None:
-    """The bound stays as low as it is."""
-    guide.raised = True
+# branch and bound comes whatever is left, and however far away that is
+EASY = {"forecast.easy_pairs": -1, "restricted_model.few_options": 0}
+BRANCHES = {**EASY, "forecast.branch_gap": math.inf, "forecast.branch_seconds": -1.0, "branching.leaf": -1}
 
 
 @pytest.mark.parametrize(("rows", "k"), [(40, 3), (50, 4), (60, 5)])
 @pytest.mark.full
 def test_the_hybrid_method_with_branches_agrees_with_one_model(rows: int, k: int, branched: list[int]) -> None:
     problem = census_problem(rows, k)
-    result = km.solve(problem, method="search", time_limit=120)
+    result = km.solve(problem, method="search", time_limit=120, parameters=BRANCHES)
     assert sum(branched)
     assert result.require_optimal().objective == km.solve(problem, method="milp").require_optimal().objective
     assert result.backed_by[0] in ("own bound", "certificate")
@@ -303,13 +296,11 @@ def test_what_is_far_from_proven_is_searched_once_more_and_branches(most: int, m
         return solve(self, *limits)
 
     monkeypatch.setattr(method.Branching, "solve", counted)
-    monkeypatch.setattr(SizesGuide, "promising", lambda *_: False)
-    monkeypatch.setattr(SizesGuide, "raise_bound", few_cuts)
+    monkeypatch.setattr(RankOneCuts, "run", few_cuts)
     monkeypatch.setattr(Search, "run", lambda search, *_: seeds.append(search._seed))
-    for name, value in (("EASY_PAIRS", -1), ("BRANCH_GAP", -1), ("FAR_GAP", most), ("MODEL_SECONDS", 1e9)):
-        monkeypatch.setattr(sizes_guide, name, value)
+    parameters = {**EASY, "forecast.branch_gap": -1.0, "forecast.far_gap": most, "forecast.model_seconds": 1e9}
     problem = census_problem(40, 3)
-    result = km.solve(problem, method="search", time_limit=60)
+    result = km.solve(problem, method="search", time_limit=60, parameters=parameters)
     assert len(set(seeds)) == len(seeds) == 2
     assert bool(solved) == (most > 0)
     assert result.require_optimal().objective == km.solve(problem, method="milp").require_optimal().objective
@@ -327,7 +318,7 @@ def test_ctrl_c_keeps_the_table_and_the_least_bound(branched: list[int], monkeyp
 
     monkeypatch.setattr(SizesBranching, "_table", stopping)
     problem = census_problem(80, 5)
-    result = km.solve(problem, method="search", interrupt=stop)
+    result = km.solve(problem, method="search", interrupt=stop, parameters=BRANCHES)
     best = km.solve(problem, method="milp").require_optimal().objective
     assert len(looks) == 2
     assert branched

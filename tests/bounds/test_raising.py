@@ -47,7 +47,7 @@ from kanon_milp.bounds.rank_one_cuts import NO_CUTS, PricedCuts, RankOneCuts
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.heuristics.greedy import greedy
 from kanon_milp.heuristics.search import Search
-from kanon_milp.methods import core_problem, guide, raised_by_cuts, sizes_guide
+from kanon_milp.methods import core_problem
 from kanon_milp.methods.core_problem import CoreProblem
 from kanon_milp.presolve.instance import prepare
 from kanon_milp.presolve.reductions import reduce
@@ -320,12 +320,12 @@ def test_the_rest_is_made_anew_when_a_better_table_turns_up(monkeypatch: pytest.
     monkeypatch.setattr(HighsAdapter, "solve", solve)
     for step in ("run", "construct"):
         monkeypatch.setattr(Search, step, lambda *_: None)  # so that the first table is the greedy one
-    monkeypatch.setattr(CoreProblem, "_presuming", lambda *_: None)  # which raises the bound from below
-    monkeypatch.setattr(sizes_guide, "EASY_PAIRS", 1_000_000)
+    monkeypatch.setattr(CoreProblem, "presuming", lambda *_: None)  # which raises the bound from below
+    parameters = {"forecast.easy_pairs": 1_000_000}
     monkeypatch.setattr(core_problem, "WORTH", 1.0)
     for seed in range(8):  # until the solver comes upon a better table on its way
         sizes.clear()
-        result = km.solve(problem, method="search", time_limit=60, seed=seed)
+        result = km.solve(problem, method="search", time_limit=60, seed=seed, parameters=parameters)
         assert result.require_optimal().objective == expected
         assert sizes == sorted(sizes, reverse=True)
         if len(sizes) > 1:
@@ -361,27 +361,22 @@ def test_a_search_that_gives_up_leaves_the_pair() -> None:
 @pytest.mark.full
 def test_what_does_not_fit_into_a_model_is_raised_after_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = census_problem(80, 5)
-    monkeypatch.setattr(guide, "MODEL_PAIRS", 0)
-    for name, value in (("MASTER_TYPES", 0), ("COUNTED_ROUNDS", 2)):
-        monkeypatch.setattr(sizes_guide, name, value)
-    for step in ("begin", "solve"):
-        monkeypatch.setattr(CoreProblem, step, lambda *_, **__: None)
-    result = km.solve(problem, method="search", iteration_limit=1)
+    parameters = {"restricted_model.pairs": 0, "cuts.master_types": 0, "cuts.rounds": 2}
+    monkeypatch.setattr(CoreProblem, "solve", lambda *_, **__: None)
+    result = km.solve(problem, method="search", iteration_limit=1, parameters=parameters)
     assert result.exact_bound is not None
     assert result.exact_bound <= present(result.objective)
     report = check_certificate(problem, result.certify())
     assert report.valid
     assert report.bound == result.exact_bound
     # larger groups, or no time: left out
-    for module, name, limit, options in (
-        (raised_by_cuts, "CUT_ROWS", 4.0, {"iteration_limit": 1}),
-        (sizes_guide, "CUT_ITERATIONS", math.inf, {"time_limit": 0.7}),
+    for name, value, options in (
+        ("cuts.group_rows", 4, {"iteration_limit": 1}),
+        ("cuts.iterations", 10**12, {"time_limit": 0.7}),
     ):
-        with monkeypatch.context() as patch:
-            patch.setattr(module, name, limit)
-            plain = km.solve(problem, method="search", **options)
-            assert plain.exact_bound is not None
-            assert plain.exact_bound < result.exact_bound
+        plain = km.solve(problem, method="search", parameters={**parameters, name: value}, **options)
+        assert plain.exact_bound is not None
+        assert plain.exact_bound < result.exact_bound
 
 
 def test_large_groups_have_no_rank_one_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -390,11 +385,11 @@ def test_large_groups_have_no_rank_one_cuts(monkeypatch: pytest.MonkeyPatch) -> 
     def never(*_: object, **__: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(sizes_guide, "EASY_PAIRS", 0)
+    parameters = {"forecast.easy_pairs": 0}
     monkeypatch.setattr(RelaxAndCutBound, "compute", never)
     monkeypatch.setattr(ColumnGenerationBound, "compute", never)
-    result = km.solve(census_problem(120, 20), method="search", iteration_limit=1)
+    result = km.solve(census_problem(120, 20), method="search", iteration_limit=1, parameters=parameters)
     assert result.verified
-    monkeypatch.setattr(raised_by_cuts, "CUT_ROWS", 30.0)
+    parameters["cuts.group_rows"] = 30
     with pytest.raises(AssertionError):
-        km.solve(census_problem(120, 20), method="search", iteration_limit=1)
+        km.solve(census_problem(120, 20), method="search", iteration_limit=1, parameters=parameters)

@@ -24,9 +24,8 @@ from kanon_milp.bounds.dual import can_be_priced
 from kanon_milp.bounds.lagrangian_bound import required_bound
 from kanon_milp.bounds.parameters import BranchParameters
 from kanon_milp.methods import branching as method
-from kanon_milp.methods import required_guide
-from kanon_milp.methods.core_trials import CoreTrials
-from kanon_milp.methods.raised_by_cuts import RaisedByCuts
+from kanon_milp.methods.required_cuts import RequiredCuts
+from kanon_milp.methods.required_phases import ModelTrial
 from kanon_milp.methods.required_search import RequiredSearch
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.preparation import presolve
@@ -106,26 +105,29 @@ def test_branches_agree_with_one_model(kind: str, seed: int, monkeypatch: pytest
 def branched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The hybrid method branches from a few cuts on, and nothing is searched; the numbers of nodes."""
     nodes: list[int] = []
-    solve, rise = method.Branching.solve, RaisedByCuts.rise
+    solve, rise = method.Branching.solve, RequiredCuts.rise
 
     def counted(self: method.Branching, *limits: Limit) -> bool:
         found = solve(self, *limits)
         nodes.append(self.nodes)
         return found
 
-    def one(self: RaisedByCuts, point: DualPoint, turn: Limit, limit: Limit) -> None:
+    def one(self: RequiredCuts, point: DualPoint, turn: Limit, limit: Limit) -> None:
         rise(self, point, turn.part(1e-3), limit.part(1e-3))
         self.possible = False
 
     monkeypatch.setattr(method.Branching, "solve", counted)
-    monkeypatch.setattr(RaisedByCuts, "rise", one)
-    for name, value in (("EASY_PAIRS", -1), ("STALLED_AFTER", 0), ("SLOW_AFTER", 0)):
-        monkeypatch.setattr(required_guide, name, value)
-    for name, always in (("STALLED", math.inf), ("SLOW", math.inf), ("SLOW_CHARGED", math.inf)):
-        monkeypatch.setattr(required_guide, name, always)
-    monkeypatch.setattr(CoreTrials, "look", lambda *_: False)
+    monkeypatch.setattr(RequiredCuts, "rise", one)
+    monkeypatch.setattr(ModelTrial, "look", lambda *_: False)
     monkeypatch.setattr(RequiredSearch, "improve", _only_a_table)
     return nodes
+
+
+STALLED = {
+    "turns.easy_pairs": -1,
+    **dict.fromkeys(("required_bound.stalled_after", "required_bound.slow_after"), 0),
+    **dict.fromkeys(("required_bound.stalled", "required_bound.slow", "required_bound.slow_charged"), math.inf),
+}
 
 
 def _only_a_table(self: RequiredSearch, *given: Any, **_: Any) -> None:
@@ -141,7 +143,7 @@ def test_the_hybrid_method_with_branches_agrees_with_one_model(
     kind: str, rows: int, seed: int, branched: list[int]
 ) -> None:
     asked = problem(rows, REQUIREMENTS[kind], seed)
-    result = km.solve(asked, method="search", time_limit=120)
+    result = km.solve(asked, method="search", time_limit=120, parameters=STALLED)
     assert sum(branched)
     assert result.require_optimal().objective == km.solve(asked, method="milp").require_optimal().objective
     assert result.backed_by[0] == "own bound"

@@ -25,25 +25,24 @@ from kanon_milp.cli.exit_codes import exit_code
 from kanon_milp.errors import InputError
 from kanon_milp.formulations.restricted import Answer, solve_restricted
 from kanon_milp.heuristics.search import Search
-from kanon_milp.methods import core_problem, registry, sizes_guide
+from kanon_milp.methods import core_problem, model_phases
 from kanon_milp.methods.core_problem import CoreProblem
+from kanon_milp.methods.phases import Known
 from kanon_milp.methods.registry import (
-    LIMITED_PAIRS,
-    MATCHING_PAIR_SECONDS,
-    SEARCH_PAIRS,
-    SLOW_PAIR_SECONDS,
-    WORK_PAIR_SECONDS,
     Argument,
+    AutoParams,
     choose,
 )
-from kanon_milp.methods.sizes_guide import SizesGuide
+from kanon_milp.methods.sizes_phases import RankOneCuts
 from kanon_milp.methods.verification import verify_files
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.solvers import SolverAdapter, SolverOptions, StopReason
 from kanon_milp.system.clock import Clock
-from kanon_milp.system.limit import AlsoSet
+from kanon_milp.system.limit import AlsoSet, Limit
+from kanon_milp.system.parameters import Parameters
 
+AUTO = AutoParams()
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
@@ -51,25 +50,24 @@ relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, H
 def test_small_tables_have_cuts_before_they_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     """And no search where these and the core problem prove the optimum."""
     done: list[str] = []
-    raise_bound, search = SizesGuide.raise_bound, Search.run
+    raise_bound, search = RankOneCuts.run, Search.run
 
-    def raised(guide: SizesGuide) -> None:
+    def raised(phase: RankOneCuts, known: Known, limit: Limit) -> None:
         done.append("cuts")
-        raise_bound(guide)
+        raise_bound(phase, known, limit)
 
     def searched(each: Search, adapter: SolverAdapter, options: SolverOptions) -> Assignment | None:
         done.append("search")
         return search(each, adapter, options)
 
-    monkeypatch.setattr(SizesGuide, "raise_bound", raised)
+    monkeypatch.setattr(RankOneCuts, "run", raised)
     monkeypatch.setattr(Search, "run", searched)
-    monkeypatch.setattr(sizes_guide, "EASY_PAIRS", 50)
     problem = census_problem(80, 5)
-    quick = km.solve(problem, method="search", time_limit=120)
+    quick = km.solve(problem, method="search", time_limit=120, parameters={"forecast.easy_pairs": 50})
     assert done == ["cuts"]
     assert quick.require_optimal().objective == km.solve(problem, method="milp").require_optimal().objective
     done.clear()
-    counted = km.solve(problem, method="search", iteration_limit=3)
+    counted = km.solve(problem, method="search", iteration_limit=3, parameters={"forecast.easy_pairs": 50})
     assert done[0] == "search"  # no clock, no promise of what comes after
     assert present(counted.bound) <= present(quick.objective) <= present(counted.objective)
 
@@ -78,9 +76,7 @@ def test_a_model_from_below_ends_once_it_has_proven_its_part(monkeypatch: pytest
     """Without cuts and search there are many of them, each for a unit of the bound."""
     ended: list[int] = []
     monkeypatch.setattr(core_problem, "MOMENT", -1)
-    monkeypatch.setattr(SizesGuide, "promising", lambda *_: False)
-    monkeypatch.setattr(SizesGuide, "raises_first", False)
-    monkeypatch.setattr(SizesGuide, "worth_raising", lambda _: False)
+    monkeypatch.setattr(model_phases, "promising", lambda *_: False)
     monkeypatch.setattr(Search, "run", lambda *_: None)
 
     def end(call: AlsoSet) -> None:
@@ -89,7 +85,7 @@ def test_a_model_from_below_ends_once_it_has_proven_its_part(monkeypatch: pytest
 
     monkeypatch.setattr(AlsoSet, "set", end)
     problem = census_problem(80, 5, Q8[:6])
-    result = km.solve(problem, method="search", time_limit=60)
+    result = km.solve(problem, method="search", time_limit=60, parameters={"cuts.group_rows": 0})
     assert ended
     assert result.require_optimal().objective == km.solve(problem, method="milp").require_optimal().objective
 
@@ -107,18 +103,17 @@ def test_a_model_that_is_no_longer_needed_says_nothing(monkeypatch: pytest.Monke
 def test_what_ends_a_model_from_below_does_not_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no time is left for the next one, the run has not ended at a gap, and is not optimal."""
     calls: list[int] = []
-    solve_one = CoreProblem._solve
+    solve_one = CoreProblem.decide
 
     def only_the_first(self: CoreProblem, *rest: Any) -> Any:
         calls.append(1)
         return solve_one(self, *rest) if len(calls) == 1 else None
 
-    monkeypatch.setattr(CoreProblem, "_solve", only_the_first)
-    monkeypatch.setattr(CoreProblem, "begin", lambda _: None)
-    monkeypatch.setattr(SizesGuide, "raises_first", False)
-    monkeypatch.setattr(SizesGuide, "worth_raising", lambda _: False)
+    monkeypatch.setattr(CoreProblem, "decide", only_the_first)
+    for phase in (model_phases.CondensedModels, model_phases.ModelAtBound, model_phases.EarlyModel):
+        monkeypatch.setattr(phase, "applies", lambda *_: False)
     monkeypatch.setattr(Search, "run", lambda *_: None)
-    result = km.solve(census_problem(80, 5), method="search", time_limit=60)
+    result = km.solve(census_problem(80, 5), method="search", time_limit=60, parameters={"cuts.group_rows": 0})
     assert len(calls) > 1
     assert not result.is_optimal
     assert result.stop_reason not in ("gap_limit", "optimal")
@@ -128,7 +123,7 @@ def test_what_costs_no_more_than_the_bound_is_tried_first(monkeypatch: pytest.Mo
     """As one model; only without a proof, the search begins."""
     searched: list[int] = []
     monkeypatch.setattr(Search, "run", lambda *_: searched.append(1))
-    monkeypatch.setattr(CoreProblem, "_promising", False)  # whatever is known of the core problem
+    monkeypatch.setattr(model_phases, "core_is_promising", lambda _: False)  # whatever is known of it
     result = km.solve(census_problem(150, 2), method="search", time_limit=60)
     model = km.solve(census_problem(150, 2), method="milp")
     optimal = present(model.require_optimal().objective)
@@ -139,7 +134,7 @@ def test_what_costs_no_more_than_the_bound_is_tried_first(monkeypatch: pytest.Mo
 
 def test_within_a_time_limit_smaller_tables_are_searched_too() -> None:
     prepared = presolve(census_problem(200, 3), Clock())
-    assert LIMITED_PAIRS <= prepared.instance.candidates.pairs < SEARCH_PAIRS
+    assert AUTO.limited_pairs <= prepared.instance.candidates.pairs < AUTO.search_pairs
     assert choose(prepared, frozenset(), None).name == "milp"
     assert choose(prepared, frozenset(), 5.0).name == "search"
     assert choose(prepared, frozenset({"formulation"}), 5.0).name == "milp"
@@ -153,7 +148,7 @@ def test_under_requirements_few_candidates_a_row_type_are_for_the_solver() -> No
         recoding = km.PatternMask.random(Q8, patterns, 0) if patterns else km.Suppression()
         table = km.Table.from_frame(frame, Q8, "disease")
         prepared = presolve(km.Problem(table, [km.LDiversity(diversity)], recoding), Clock())
-        assert prepared.instance.candidates.pairs < SEARCH_PAIRS
+        assert prepared.instance.candidates.pairs < AUTO.search_pairs
         assert choose(prepared, frozenset(), 5.0).name == name
         assert choose(prepared, frozenset(), None).name == "milp"
 
@@ -161,11 +156,14 @@ def test_under_requirements_few_candidates_a_row_type_are_for_the_solver() -> No
 def test_under_requirements_a_limit_that_is_too_short_for_the_solver_is_for_the_search() -> None:
     """It has poor tables until it has nearly done."""
     table = km.Table.from_frame(census(600), Q8, "disease")
-    for requirement, seconds in ((km.LDiversity("5/3"), SLOW_PAIR_SECONDS), (km.TCloseness("0.4"), WORK_PAIR_SECONDS)):
+    for requirement, seconds in (
+        (km.LDiversity("5/3"), AUTO.slow_pair_seconds),
+        (km.TCloseness("0.4"), AUTO.emd_pair_seconds),
+    ):
         problem = km.Problem(table, [requirement], km.PatternMask.random(Q8, 12, 0))
         prepared = presolve(problem, Clock())
         pairs = prepared.instance.candidates.pairs
-        assert LIMITED_PAIRS <= pairs < SEARCH_PAIRS
+        assert AUTO.limited_pairs <= pairs < AUTO.search_pairs
         assert choose(prepared, frozenset(), 2.0 * pairs * seconds).name == "milp"
         assert choose(prepared, frozenset(), 0.5 * pairs * seconds).name == "search"
 
@@ -188,17 +186,16 @@ def test_pairs_under_a_mask_are_matched() -> None:
         assert choose(presolve(problem, Clock()), options, limit).name == name, (k, mask)
 
 
-def test_pairs_of_many_rows_are_matched_under_all_patterns_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pairs_of_many_rows_are_matched_under_all_patterns_too() -> None:
     """Where the core problem would not be one model, and the time is enough."""
     prepared, nothing = presolve(census_problem(600, 2), Clock()), frozenset[Argument]()
     pairs = prepared.instance.candidates.pairs
     assert choose(prepared, nothing, 60.0).name == "search"
-    monkeypatch.setattr(registry, "MODEL_PAIRS", pairs - 1)
-    seconds = pairs * MATCHING_PAIR_SECONDS
+    small, seconds = {"restricted_model.pairs": pairs - 1}, pairs * AUTO.matching_pair_seconds
     for limit, name in ((seconds, "matching"), (0.9 * seconds, "search"), (None, "matching")):
-        assert choose(prepared, nothing, limit).name == name
-    monkeypatch.setattr(registry, "MATCHING_PAIRS", pairs - 1)
-    assert choose(prepared, nothing, 60.0).name == "search"
+        assert choose(prepared, nothing, limit, parameters=Parameters(small)).name == name
+    fewer = Parameters({**small, "auto.matching_pairs": pairs - 1})
+    assert choose(prepared, nothing, 60.0, parameters=fewer).name == "search"
     assert choose(presolve(census_problem(600, 3), Clock()), nothing, 60.0).name == "search"
 
 
@@ -309,8 +306,8 @@ def test_other_problems_are_refused(privacy: list[km.Requirement], more: dict[st
 
 
 def test_without_a_model_of_the_rest_there_is_still_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(core_problem, "MODEL_PAIRS", 0)
-    result = km.solve(census_problem(90, 5, Q8[:6]), method="search", iteration_limit=2)
+    parameters = {"restricted_model.pairs": 0}
+    result = km.solve(census_problem(90, 5, Q8[:6]), method="search", iteration_limit=2, parameters=parameters)
     assert result.verified
     assert result.stop_reason == "iteration_limit"
     assert result.bound < result.objective  # type: ignore[operator]

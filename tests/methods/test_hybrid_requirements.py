@@ -19,8 +19,8 @@ import kanon_milp as km
 from kanon_milp.heuristics.annealing import AnnealingParameters, SeenPairs
 from kanon_milp.heuristics.valued_neighbourhoods import Landscape
 from kanon_milp.heuristics.worker_pool import Effort
-from kanon_milp.methods import core_problem, required_guide, required_search
-from kanon_milp.methods.raised_by_cuts import RaisedByCuts
+from kanon_milp.methods import required_search
+from kanon_milp.methods.required_cuts import RequiredCuts
 from kanon_milp.presolve.assignment import Assignment
 
 relaxed = settings(
@@ -28,6 +28,9 @@ relaxed = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 Q4 = ["age", "education", "marital-status", "race"]
+
+
+WITHOUT_MODEL = {"restricted_model.pairs": 0}
 
 
 def census_with(rows: int, *requirements: km.Requirement, sensitive: str = "occupation") -> km.Problem:
@@ -127,10 +130,8 @@ class FewBigGroups(km.Requirement):
 @pytest.mark.parametrize("own", [FewBigGroups(4), AtMost(50), NoMoreThanHalf("disease")], ids=lambda e: e.name)
 def test_a_requirement_of_ones_own_is_searched_by_what_it_says_of_itself(own: km.Requirement) -> None:
     problem = census_with(60, km.KAnonymity(2), own, sensitive="disease")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(core_problem, "MODEL_PAIRS", 0)  # so that all that is found the search has found
-        patch.setattr(required_guide, "COUNTED_TURNS", 0)
-        result = km.solve(problem, method="search", iteration_limit=3)
+    # so that all that is found the search has found
+    result = km.solve(problem, method="search", iteration_limit=3, parameters={**WITHOUT_MODEL, "turns.counted": 0})
     first = km.solve(problem, method="greedy")
     assert result.verified
     assert result.bound <= result.objective < first.objective  # type: ignore[operator]
@@ -147,19 +148,17 @@ def test_cuts_raise_its_bound_and_lead_it_to_the_optimum(monkeypatch: pytest.Mon
     problem = km.Problem(km.Table.from_frame(frame, list(columns), "s"), km.TCloseness("0.3"))
     optimum = km.solve(problem, method="milp").require_optimal().exact_objective
     proven: list[int] = []
-    rise = RaisedByCuts.rise
+    rise = RequiredCuts.rise
 
-    def spied(self: RaisedByCuts, *rest: Any) -> None:
+    def spied(self: RequiredCuts, *rest: Any) -> None:
         before = self.tracker.proven
         rise(self, *rest)
         proven.append(self.tracker.proven - before)
 
-    monkeypatch.setattr(RaisedByCuts, "rise", spied)
-    monkeypatch.setattr(core_problem, "MODEL_PAIRS", 0)
-    monkeypatch.setattr(required_guide, "EASY_PAIRS", 0)
-    monkeypatch.setattr(required_guide, "SHORTEST", 0.2)
-    monkeypatch.setattr(required_guide, "DECLARED_SHARE", 0.0)  # nor is the search given up for it
-    result = km.solve(problem, method="search", time_limit=60)
+    monkeypatch.setattr(RequiredCuts, "rise", spied)
+    # nor is the search given up for a model
+    parameters = {**WITHOUT_MODEL, "turns.easy_pairs": 0, "turns.shortest": 0.2, "turns.declared_share": 0.0}
+    result = km.solve(problem, method="search", time_limit=60, parameters=parameters)
     assert sum(proven) > 0
     assert result.backed_by == ("own bound",)
     assert result.exact_bound is not None
@@ -178,13 +177,12 @@ def test_neighbourhoods_over_the_pairs_that_annealings_have_seen_come_first(monk
         return table, False
 
     monkeypatch.setattr(required_search, "rebuild", rebuilt)
-    monkeypatch.setattr(core_problem, "MODEL_PAIRS", 0)
-    monkeypatch.setattr(required_guide, "EASY_PAIRS", 0)
+    parameters = {**WITHOUT_MODEL, "turns.easy_pairs": 0}
     problem = census_with(60, km.KAnonymity(2), km.LDiversity(2), sensitive="disease")
     of = SeenPairs.of
     for rows, expected in ((60, [2, 3]), (59, [5])):
         seen.clear()
         monkeypatch.setattr(SeenPairs, "of", partial(of, params=AnnealingParameters(seen_rows=rows)))
-        km.solve(problem, method="search", iteration_limit=5)
+        km.solve(problem, method="search", iteration_limit=5, parameters=parameters)
         assert [count for _, count in seen] == expected * (len(seen) // len(expected))
         assert all(more > 0 for more, _ in seen)

@@ -14,24 +14,27 @@ from oracle import optimum
 
 import kanon_milp as km
 from kanon_milp.heuristics.search import Search
-from kanon_milp.methods import core_trials, required_guide, sizes_guide
 from kanon_milp.methods.core_problem import CoreProblem
-from kanon_milp.methods.core_trials import CoreTrials
-from kanon_milp.methods.required_guide import RequiredGuide
+from kanon_milp.methods.phases import Known
+from kanon_milp.methods.required_phases import ModelTrial, RequiredBound, TrialParams, valued_of
 from kanon_milp.methods.required_search import RequiredSearch
-from kanon_milp.methods.sizes_guide import SizesGuide
 from kanon_milp.solvers import StopReason
 from kanon_milp.system.limit import Limit
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
-def in_rounds(patch: pytest.MonkeyPatch, shortest: float) -> None:
-    """Nothing is solved or raised before the first of them."""
-    patch.setattr(SizesGuide, "promising", lambda *_: False)
-    patch.setattr(SizesGuide, "_small", False)
-    patch.setattr(sizes_guide, "EASY_PAIRS", -1)
-    patch.setattr(sizes_guide, "SHORTEST_ROUND", shortest)
+def in_rounds(shortest: float) -> dict[str, float]:
+    """Parameters by which nothing is solved or raised before the first of them."""
+    return {
+        "restricted_model.few_options": 0,
+        "cuts.first_types": 0,
+        "forecast.easy_pairs": -1,
+        "rounds.shortest": shortest,
+    }
+
+
+WITHOUT_CUTS = {**in_rounds(0.9), "cuts.group_rows": 0}
 
 
 def test_a_long_limit_is_divided_into_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,17 +45,14 @@ def test_a_long_limit_is_divided_into_rounds(monkeypatch: pytest.MonkeyPatch) ->
         left.append(core.limit.ends)
         return StopReason.TIME_LIMIT
 
-    in_rounds(monkeypatch, 0.9)
-    monkeypatch.setattr(SizesGuide, "worth_raising", lambda _: False)
     monkeypatch.setattr(Search, "run", lambda *_: None)
     monkeypatch.setattr(CoreProblem, "solve", ends)
-    result = km.solve(census_problem(80, 5), method="search", time_limit=9)
+    result = km.solve(census_problem(80, 5), method="search", time_limit=9, parameters=WITHOUT_CUTS)
     assert result.stop_reason == "time_limit"
     assert len(left) == 3
     assert left[0] < left[1] - 1 < left[2] - 2
     left.clear()
-    monkeypatch.setattr(sizes_guide, "SHORTEST_ROUND", 60.0)
-    km.solve(census_problem(80, 5), method="search", time_limit=9)
+    km.solve(census_problem(80, 5), method="search", time_limit=9, parameters={**WITHOUT_CUTS, "rounds.shortest": 60.0})
     assert len(left) == 1
 
 
@@ -70,33 +70,26 @@ def test_a_round_may_end_without_a_table(monkeypatch: pytest.MonkeyPatch) -> Non
         known.append(core.tracker.best is not None)
         return solve(core) if len(known) == 3 else StopReason.TIME_LIMIT
 
-    in_rounds(monkeypatch, 0.1)
     monkeypatch.setattr(CoreProblem, "solve", third)
-    result = km.solve(problem, method="search", time_limit=60)
+    result = km.solve(problem, method="search", time_limit=60, parameters=in_rounds(0.1))
     assert known[:2] == [False, False]
     assert result.proof == "infeasible"
     assert optimum(rows, 2, vectors=vectors, suppressed_rows="exempt") is None
 
 
-def nothing_is_found(patch: pytest.MonkeyPatch) -> None:
-    in_rounds(patch, 0.9)
-    patch.setattr(SizesGuide, "worth_raising", lambda _: False)
-    patch.setattr(Search, "run", lambda *_: None)
-
-
 def test_an_interrupt_in_a_later_round_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """It was the time limit of the first round's model that was said."""
-    asked, searched = threading.Event(), list[SizesGuide]()
+    asked, searched = threading.Event(), list[Search]()
 
-    def search(guide: SizesGuide) -> None:
-        searched.append(guide)
+    def search(each: Search, *_: object) -> None:
+        searched.append(each)
         if len(searched) == 2:
             asked.set()
 
-    nothing_is_found(monkeypatch)
-    monkeypatch.setattr(SizesGuide, "search", search)
+    monkeypatch.setattr(Search, "run", search)
     monkeypatch.setattr(CoreProblem, "solve", lambda _: StopReason.TIME_LIMIT)
-    result = km.solve(census_problem(60, 5), method="search", time_limit=9, interrupt=asked)
+    problem = census_problem(60, 5)
+    result = km.solve(problem, method="search", time_limit=9, interrupt=asked, parameters=WITHOUT_CUTS)
     assert len(searched) == 2
     assert result.stop_reason == "interrupted"
     assert result.verified
@@ -111,46 +104,43 @@ def test_a_gap_that_a_model_has_closed_at_the_limit_is_said(monkeypatch: pytest.
         return StopReason.TIME_LIMIT
 
     messages: list[str] = []
-    nothing_is_found(monkeypatch)
+    monkeypatch.setattr(Search, "run", lambda *_: None)
     monkeypatch.setattr(CoreProblem, "solve", solve)
-    assert km.solve(census_problem(60, 5), method="search", time_limit=9, gap=0.005).stop_reason == "gap_limit"
+    near = km.solve(census_problem(60, 5), method="search", time_limit=9, gap=0.005, parameters=WITHOUT_CUTS)
+    assert near.stop_reason == "gap_limit"
     assert len(messages) == 1
     messages.clear()
-    exact = km.solve(census_problem(60, 5), method="search", time_limit=9)
+    exact = km.solve(census_problem(60, 5), method="search", time_limit=9, parameters=WITHOUT_CUTS)
     assert exact.stop_reason == "time_limit"
     assert messages == ["of a model that is no longer needed", "", ""]
     assert not exact.message
 
 
-def trials_at_once(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(required_guide, "EASY_PAIRS", -1)
-    patch.setattr(core_trials, "SECONDS", 1e-9)
+TRIALS_AT_ONCE = {"turns.easy_pairs": -1, "model_trials.seconds": 1e-9}
 
 
 def test_models_of_few_candidates_a_row_type_are_tried_sooner() -> None:
     """And where less time is left, up to some size."""
-    began = time.perf_counter() - 2.0
-    usual, few = CoreTrials(began), CoreTrials(began, core_trials.FEW_PAIR_SECONDS)
+    began, params = time.perf_counter() - 2.0, TrialParams()
+    usual, few = ModelTrial(began), ModelTrial(began, params.few_pair_seconds)
     pairs, long = 7_000, Limit(time.perf_counter() + 1_000)
     assert not usual.look(pairs, long)
     assert few.look(pairs, long)
     assert few.limit(long).left < 30
-    likely = pairs * core_trials.FEW_PAIR_SECONDS
-    assert CoreTrials(began, core_trials.FEW_PAIR_SECONDS).look(pairs, long.part(likely))
-    assert not CoreTrials(began, core_trials.FEW_PAIR_SECONDS).look(pairs, long.part(0.5 * likely))
-    assert not CoreTrials(began, 1e-6).look(core_trials.MOST_FEW + 1, long)
+    likely = pairs * params.few_pair_seconds
+    assert ModelTrial(began, params.few_pair_seconds).look(pairs, long.part(likely))
+    assert not ModelTrial(began, params.few_pair_seconds).look(pairs, long.part(0.5 * likely))
+    assert not ModelTrial(began, 1e-6).look(params.most_few + 1, long)
 
 
 def agrees_with_one_model(patch: pytest.MonkeyPatch, solve: Callable[[CoreProblem], StopReason | None]) -> None:
     """With nothing but a trial of the core problem, which is solved like this, and its last model."""
-    trials_at_once(patch)
-    patch.setattr(core_trials, "HARDER", 1e9)
-    patch.setattr(RequiredGuide, "raise_bound", lambda guide: setattr(guide, "_turns", guide._turns + 1))
+    patch.setattr(RequiredBound, "run", lambda _phase, known, _limit: known.valued.turns.next(known))
     patch.setattr(RequiredSearch, "improve", lambda *_, **__: None)
     patch.setattr(CoreProblem, "solve", solve)
     table = km.Table.from_frame(census(40), ["age", "education", "race", "sex"], "occupation")
     problem = km.Problem(table, [km.KAnonymity(3), km.LDiversity(2)])
-    result = km.solve(problem, method="search", time_limit=5)
+    result = km.solve(problem, method="search", time_limit=5, parameters={**TRIALS_AT_ONCE, "model_trials.harder": 1e9})
     assert result.require_optimal().objective == km.solve(problem, method="milp").require_optimal().objective
 
 
@@ -161,9 +151,8 @@ def test_after_a_trial_that_has_not_ended_the_search_goes_on(monkeypatch: pytest
 
     def ends(core: CoreProblem) -> StopReason | None:
         limits.append(core.limit)
-        guide = core.guide
-        assert isinstance(guide, RequiredGuide)
-        turns.append(guide._turns)
+        assert isinstance(core.guide, Known)
+        turns.append(valued_of(core.guide).turns.number)
         return solve(core) if len(limits) == 2 else StopReason.TIME_LIMIT
 
     agrees_with_one_model(monkeypatch, ends)
@@ -178,7 +167,7 @@ def test_a_trial_that_fails_does_not_end_the_run(reason: StopReason, monkeypatch
     solve = CoreProblem.solve
 
     def fails(core: CoreProblem) -> StopReason | None:
-        trying.append(core.guide.trying)
+        trying.append(core.once)
         return reason if len(trying) == 1 else solve(core)
 
     agrees_with_one_model(monkeypatch, fails)

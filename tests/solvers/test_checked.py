@@ -17,7 +17,7 @@ from oracle import optimum
 import kanon_milp as km
 from kanon_milp.bounds import DualPoint, ProvenBound, evaluate, proven_bound, round_dual
 from kanon_milp.bounds.built_in import LAGRANGIAN
-from kanon_milp.methods import sizes_guide
+from kanon_milp.methods.sizes_phases import TableSearch
 from kanon_milp.solvers import LinearModel, SolverAdapter, SolverOptions, SolverResult, StopReason, checked, get
 from kanon_milp.solvers import canaries as birds
 from kanon_milp.solvers.checked import solve_checked
@@ -115,8 +115,7 @@ def extended(solver: SolverAdapter) -> km.Result:
 def searched(solver: SolverAdapter, monkeypatch: pytest.MonkeyPatch) -> km.Result:
     """The hybrid method, with nothing done before its last model: no bound to speak of and no search."""
     monkeypatch.setattr(LAGRANGIAN, "compute", _flat)
-    monkeypatch.setattr(sizes_guide.SizesGuide, "search", lambda _: None)
-    monkeypatch.setattr(sizes_guide.SizesGuide, "worth_raising", lambda _: False)
+    monkeypatch.setattr(TableSearch, "applies", lambda *_: False)
     return km.solve(problem(), solver, method="search", iteration_limit=1)
 
 

@@ -4,52 +4,49 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from kanon_milp.bounds import BoundLimit
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.annealing import SeenPairs
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.state import cell_cost
-from kanon_milp.heuristics.worker_pool import Effort, Pool
-from kanon_milp.methods.guide import MODEL_PAIRS
-from kanon_milp.methods.session import Session
-from kanon_milp.methods.tracker import Tracker
-from kanon_milp.presolve.assignment import Assignment
-from kanon_milp.presolve.instance import Instance
+from kanon_milp.heuristics.worker_pool import Effort
+from kanon_milp.methods.phases import Known, RestrictedModelParams
+from kanon_milp.methods.sizes_phases import CutParams, small_groups
 from kanon_milp.solvers import Progress
 from kanon_milp.system.arrays import Flags
 from kanon_milp.system.limit import Limit
+from kanon_milp.system.parameters import number, parameters
 
 if TYPE_CHECKING:
     from kanon_milp.bounds.columns.cut_rounds import CutRounds
     from kanon_milp.bounds.dual import DualPoint, Proof
     from kanon_milp.bounds.reduced_costs import ReducedCosts
 
-LARGEST = 3_000  # row types of one master problem
-PROOF_MARGIN = 1.5  # times what the last proof has taken are left for the next one
-SLOW = 0.4  # times what cuts have taken so far is too long for the next unit: branching raises it faster
-# tables of the pairs near the multipliers with cuts, as one model: candidates and pairs up to so many cells, at first;
-# wider by this factor where it was solved to the end, narrower where it was not
-NARROW, NARROW_PAIRS, WIDER, NARROWER = 0.5, 3.0, 1.5, 0.85
-DIVING_SHARE, LESS_DIVING = 0.8, 0.2  # of a search, for diving; after a search whose dives have found nothing
-MOST_DIVES = 100  # in one search
-# in a group: cuts about a few row types say little about larger ones (nothing for k = 25 on 5,000 rows of Adult, as on
-# all of them), and looking for them takes minutes at k = 100
-CUT_ROWS = 15
+
+@parameters("valued_cuts")
+@dataclass(frozen=True)
+class ValuedCutParams:
+    """Rank-1 cuts under requirements of sensitive values, and the tables that they lead to."""
+
+    row_types: int = number(3_000, "of one master problem, at most")
+    proof_margin: float = number(1.5, "times what the last proof has taken are left for the next one")
+    slow: float = number(0.4, "times what cuts have taken so far is too long for the next unit: branching is faster")
+    narrow: float = number(
+        0.5, "cells, up to which candidates cost more by the multipliers, in the first model of few pairs"
+    )
+    narrow_pairs: float = number(3.0, "times that, the same for pairs")
+    wider: float = number(1.5, "times that, after a model that was solved to the end")
+    narrower: float = number(0.85, "times that, after one that was not")
+    diving_share: float = number(0.8, "of a search, for diving")
+    less_diving: float = number(0.2, "the same after a search whose dives have found nothing")
+    dives: int = number(100, "in one search, at most")
 
 
-def small_groups(instance: Instance) -> bool:
-    """Whether groups are small enough for rank-1 cuts."""
-    return float(np.median(instance.least)) <= CUT_ROWS
-
-
-class RaisedByCuts:
+class RequiredCuts:
     """Goes on with its rounds from turn to turn.
 
     possible: whether there is still something to gain: requirements that it can price, few row types, no counted work,
@@ -58,10 +55,16 @@ class RaisedByCuts:
     one.
     """
 
-    def __init__(self, session: Session, tracker: Tracker) -> None:
-        self.session, self.tracker = session, tracker
-        instance = session.instance
-        self.possible = session.iterations is None and instance.types.count <= LARGEST and small_groups(instance)
+    def __init__(self, known: Known) -> None:
+        self.known, self.session, self.tracker, self.params = (
+            known,
+            known.session,
+            known.tracker,
+            known.get(ValuedCutParams),
+        )
+        session, instance = known.session, known.instance
+        few = instance.types.count <= self.params.row_types
+        self.possible = not known.counted and few and small_groups(instance, known.get(CutParams))
         if self.possible and session.problem.attributes:
             from kanon_milp.bounds.dual import can_be_priced  # imports the compiler
 
@@ -73,8 +76,8 @@ class RaisedByCuts:
         self.rounds: CutRounds | None = None
         self._fixing: ReducedCosts | None = None
         self._turns, self._seconds = 0, 0.0  # of rounds with cuts, and seconds of all rounds
-        self._proof_seconds, self._width = 0.0, NARROW
-        self._dive_seconds, self._diving_share = 0.0, DIVING_SHARE
+        self._proof_seconds, self._width = 0.0, self.params.narrow
+        self._dive_seconds, self._diving_share = 0.0, self.params.diving_share
 
     @property
     def begun(self) -> bool:
@@ -90,7 +93,7 @@ class RaisedByCuts:
 
         if self.rounds is None:
             self.rounds = CutRounds(self.session.instance, point, self.tracker.best)
-        proof = PROOF_MARGIN * self._proof_seconds
+        proof = self.params.proof_margin * self._proof_seconds
         share, whole = (each.part(max(each.left - proof, 0.0)) for each in (turn, limit))
         best = self.tracker.best
         target = None if best is None else math.ceil(best.cost * (1 - self.session.options.gap))
@@ -101,7 +104,7 @@ class RaisedByCuts:
         if self._turns > 1:  # the first one has to find its groups
             pace = (self.rounds.value - before) / max(time.perf_counter() - began, 1e-3)
             missing = math.floor(self.rounds.value) + 1 - self.rounds.value
-            self.possible = self.possible and missing <= pace * SLOW * self._seconds
+            self.possible = self.possible and missing <= pace * self.params.slow * self._seconds
         began = time.perf_counter()
         try:
             exact = self.rounds.proof()
@@ -130,9 +133,7 @@ class RaisedByCuts:
             return None
         return found
 
-    def dive(
-        self, effort: Effort, seed: int, pool: Pool, keep: Callable[[Assignment], None], seen: SeenPairs | None
-    ) -> None:
+    def dive(self, effort: Effort, seed: int, seen: SeenPairs | None) -> None:
         """Tables by diving, each annealed, in a share of the time. Only where it is `converged`. seen: as in `anneal`.
 
         The rest is for `narrow`, whose models may need more than a few seconds: where dives find nothing, the two take
@@ -142,24 +143,26 @@ class RaisedByCuts:
         from kanon_milp.heuristics.valued_annealing import anneal  # these import the compiler
         from kanon_milp.heuristics.valued_construction import Guide
 
-        instance, point, known = self.session.instance, self.point, self.tracker.best
+        instance, point, before = self.session.instance, self.point, self.tracker.best
+        keep, pool = self.known.keep, self.known.pool
         check, effort = GroupCheck(instance), effort.part(self._diving_share * effort.left)
         assert self.rounds is not None
         assert point is not None
-        for number in range(MOST_DIVES):
+        for turn in range(self.params.dives):
             best, began = self.tracker.best, time.perf_counter()
             if best is None or effort.ended(best.cost) or effort.left < self._dive_seconds:
                 break
-            first = dive(instance, point, self.rounds.groups, best, effort, seed + number)
+            first = dive(instance, point, self.rounds.groups, best, effort, seed + turn)
             if not len(check.refused(first)):
                 keep(first)
             start = self.tracker.best or best
-            keep(anneal(Guide.of(instance, point), start, effort, pool, seed + number, keep, first, seen))
+            keep(anneal(Guide.of(instance, point), start, effort, pool, seed + turn, keep, first, seen))
             self._dive_seconds = time.perf_counter() - began
-        fruitless = self.tracker.best is known and self._diving_share == DIVING_SHARE
-        self._diving_share = LESS_DIVING if fruitless else DIVING_SHARE
+        usual = self.params.diving_share
+        fruitless = self.tracker.best is before and self._diving_share == usual
+        self._diving_share = self.params.less_diving if fruitless else usual
 
-    def narrow(self, effort: Effort, seed: int, pool: Pool, keep: Callable[[Assignment], None]) -> None:
+    def narrow(self, effort: Effort, seed: int) -> None:
         """All rows at once with the few pairs near the multipliers, then with more of them. Only where it is `begun`.
 
         These multipliers say so much better which pairs a good table has that the model can be solved to the end.
@@ -171,15 +174,15 @@ class RaisedByCuts:
         cell, check = cell_cost(instance), GroupCheck(instance)
         done = True
         while done and self.tracker.best is not None and not effort.ended(self.tracker.best.cost):
-            allowed = self.near(self._width * cell, NARROW_PAIRS * self._width * cell)
-            if int(allowed.sum()) > MODEL_PAIRS:
+            allowed = self.near(self._width * cell, self.params.narrow_pairs * self._width * cell)
+            if int(allowed.sum()) > self.known.get(RestrictedModelParams).pairs:
                 return
             table, done = rebuild(
                 Landscape(instance, allowed, check), self.tracker.best, session.adapter, session.options,
-                pool, effort, seed, self.tracker.better, Sizes(instance.types.n, 1.0, math.inf),
+                self.known.pool, effort, seed, self.tracker.better, Sizes(instance.types.n, 1.0, math.inf),
             )  # fmt: skip
-            keep(table)
-            self._width *= WIDER if done else NARROWER
+            self.known.keep(table)
+            self._width *= self.params.wider if done else self.params.narrower
             if allowed.all():
                 return  # there is no wider one
 

@@ -1,4 +1,4 @@
-"""Rank-1 cuts beside a search in other processes: what they prove counts, and neither waits for the other."""
+"""Rank-1 cuts while other processes search: what they prove counts, and neither waits for the other."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
-from unittest.mock import Mock
+from typing import Any
 
 import pytest
 from census import census_problem
@@ -22,15 +22,19 @@ from kanon_milp.bounds.columns.relax_and_cut import RelaxAndCut, relax_and_cut
 from kanon_milp.bounds.registry import ProvenBound
 from kanon_milp.heuristics.greedy import greedy
 from kanon_milp.heuristics.search import Search
-from kanon_milp.methods import cuts_beside, guide, sizes_guide
+from kanon_milp.heuristics.worker_pool import InlinePool
+from kanon_milp.methods import sizes_phases
 from kanon_milp.methods.core_problem import CoreProblem
-from kanon_milp.methods.cuts_beside import CutsBeside
-from kanon_milp.methods.guide import Guide
+from kanon_milp.methods.phases import Known
+from kanon_milp.methods.scheduler import Concurrent
+from kanon_milp.methods.sizes_phases import ConcurrentCuts
 from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.presolve.reductions import reduce
 from kanon_milp.solvers import Progress, SolverAdapter, SolverOptions
+from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import Limit
+from kanon_milp.system.parameters import Parameters
 from kanon_milp.verify import check_certificate
 
 PROBLEM = census_problem(60, 5)
@@ -60,6 +64,23 @@ def tracker(instance: Instance) -> Tracker:
     return tracker
 
 
+@pytest.fixture
+def known(instance: Instance, dual: DualPoint, tracker: Tracker) -> Known:
+    return known_of(instance, dual, tracker)
+
+
+def known_of(
+    instance: Instance, dual: DualPoint, tracker: Tracker, seconds: float = SECONDS, gap: float = 0.0, **values: float
+) -> Known:
+    """What phases know of a table that nobody searches. values: parameters of cuts."""
+    parameters = Parameters({f"cuts.{name}": value for name, value in values.items()})
+    session: Any = SimpleNamespace(
+        instance=instance, problem=instance.problem, options=SolverOptions(gap=gap), clock=Clock(), iterations=None,
+        dask=None, parameters=parameters,
+    )  # fmt: skip
+    return Known(session, tracker, InlinePool(), soon(seconds), dual=dual, plain=dual)
+
+
 def soon(seconds: float = SECONDS) -> Limit:
     return Limit(time.perf_counter() + seconds, threading.Event())
 
@@ -74,17 +95,17 @@ def test_cuts_raise_the_bound_and_are_certified_again_and_again(
         values.append(dual.value)
         return certified(instance, dual)
 
-    monkeypatch.setattr(cuts_beside, "FIRST_SECONDS", 0.0)
-    monkeypatch.setattr(cuts_beside, "certified", seen)
+    monkeypatch.setattr(sizes_phases, "certified", seen)
     plain = proven_bound(instance, round_dual(dual))
     relax_and_cut(instance, dual, BoundLimit(rounds=1))  # compiles
-    with CutsBeside(instance, tracker, dual, 0.0, soon(2 * SHORT), Mock()) as beside:
-        beside._thread.join()
+    known = known_of(instance, dual, tracker, 2 * SHORT, first_certificate=0.0)
+    with Concurrent(known, ConcurrentCuts()) as cuts:
+        cuts.join()
     assert len(set(values)) > 1
     assert values == sorted(values)
     assert tracker.bound > plain
     assert tracker.proven_by == ("certificate",)
-    assert proven_bound(instance, round_dual(beside.dual)) == tracker.bound
+    assert proven_bound(instance, round_dual(present(known.dual))) == tracker.bound
     assert tracker.bound <= present(km.solve(PROBLEM, method="milp").require_optimal().objective)
 
 
@@ -112,20 +133,19 @@ def instead(
 
 
 def test_cuts_that_are_of_no_more_use_end_alone(
-    instance: Instance, dual: DualPoint, tracker: Tracker, monkeypatch: pytest.MonkeyPatch
+    instance: Instance, dual: DualPoint, tracker: Tracker, known: Known, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done = Mock()
     ascent = instead(monkeypatch, dual, lambda it: it.calls == 3)
-    with CutsBeside(instance, tracker, dual, 0.0, soon(), done) as beside:
-        beside._thread.join()
-        assert not beside.limit.over  # the search goes on
-        assert done.called
+    with Concurrent(known, ConcurrentCuts()) as cuts:
+        cuts.join()
+        assert not known.limit.over  # the search goes on
+        assert not known.concurrent
     assert ascent.calls == 3
     assert tracker.bound == proven_bound(instance, round_dual(dual))
 
 
 def test_the_target_is_the_best_table_so_far(
-    instance: Instance, dual: DualPoint, tracker: Tracker, monkeypatch: pytest.MonkeyPatch
+    dual: DualPoint, tracker: Tracker, known: Known, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     targets: list[float | None] = []
 
@@ -137,31 +157,32 @@ def test_the_target_is_the_best_table_so_far(
 
     cost = present(tracker.best).cost
     instead(monkeypatch, dual, maximize)
-    with CutsBeside(instance, tracker, dual, 0.0, soon(), Mock()) as beside:
-        beside._thread.join()
+    with Concurrent(known, ConcurrentCuts()) as cuts:
+        cuts.join()
     assert targets == [cost, cost - 1]
 
 
-def test_multipliers_count_beside_a_higher_bound_that_was_registered(
-    instance: Instance, dual: DualPoint, tracker: Tracker, monkeypatch: pytest.MonkeyPatch
+def test_multipliers_count_where_a_higher_bound_was_registered(
+    instance: Instance, dual: DualPoint, tracker: Tracker, known: Known, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Which may be refuted, and certifies nothing."""
     tracker.higher(present(tracker.best).cost - 1, ("registered bound",))
     better = relax_and_cut(instance, dual, BoundLimit(rounds=2))
     assert better.value > dual.value
     instead(monkeypatch, better, lambda _: True)
-    with CutsBeside(instance, tracker, dual, 0.0, soon(), Mock()) as beside:
-        beside._thread.join()
-    assert beside.dual.value == better.value
-    assert tracker.proven == proven_bound(instance, round_dual(beside.dual))
+    with Concurrent(known, ConcurrentCuts()) as cuts:
+        cuts.join()
+    assert present(known.dual).value == better.value
+    assert tracker.proven == proven_bound(instance, round_dual(present(known.dual)))
 
 
 def test_a_bound_that_is_enough_ends_both(instance: Instance, dual: DualPoint, tracker: Tracker) -> None:
     """Of what is asked for, a wide gap."""
-    with CutsBeside(instance, tracker, dual, 0.9, soon(), Mock()) as beside:
-        beside._thread.join()
-        assert beside.limit.asked
-    assert beside.limit.left > 0
+    known = known_of(instance, dual, tracker, gap=0.9)
+    with Concurrent(known, ConcurrentCuts()) as cuts:
+        cuts._thread.join()
+        assert known.limit.asked
+    assert known.limit.left > 0
 
 
 @pytest.mark.parametrize("failed", [False, True])
@@ -177,60 +198,48 @@ def test_a_search_that_is_good_enough_or_fails_ends_them(
         return True
 
     instead(monkeypatch, dual, maximize)
-    limit = soon()
-    beside = CutsBeside(instance, tracker, dual, 0.3, limit, Mock())
-    with contextlib.suppress(ZeroDivisionError), beside:
+    known = known_of(instance, dual, tracker, gap=0.3)
+    cuts = Concurrent(known, ConcurrentCuts())
+    with contextlib.suppress(ZeroDivisionError), cuts:
         assert begun.wait(SECONDS)
         if failed:
             raise ZeroDivisionError
         tracker.higher(math.floor(0.8 * present(tracker.best).cost), ("own bound",))
-    assert not beside._thread.is_alive()
-    assert not limit.asked  # the session goes on
-    assert limit.left > 0
+    assert not cuts._thread.is_alive()
+    assert not known.whole.asked  # the session goes on
+    assert known.whole.left > 0
 
 
 def test_they_go_on_where_the_search_has_nothing_left_to_do(
     instance: Instance, dual: DualPoint, tracker: Tracker
 ) -> None:
     plain = proven_bound(instance, round_dual(dual))
-    with CutsBeside(instance, tracker, dual, 0.0, soon(SHORT), Mock()):
+    with Concurrent(known_of(instance, dual, tracker, SHORT), ConcurrentCuts()):
         pass
     assert tracker.bound > plain
 
 
-@pytest.mark.parametrize(("cost", "bound", "gap"), [(60_200, 33_712, 0.44), (100, 90, 0.1), (100, 89, 0.1)])
-def test_both_agree_on_what_is_near_enough(
-    instance: Instance, dual: DualPoint, tracker: Tracker, cost: int, bound: int, gap: float
-) -> None:
-    """Rounding is all that decides the first one."""
-    tracker.best = replace(present(tracker.best), cost=cost)
-    tracker.proven = bound
-    session = SimpleNamespace(options=SolverOptions(gap=gap))
-    enough = Guide.enough.fget(SimpleNamespace(tracker=tracker, session=session))  # type: ignore[attr-defined]
-    assert CutsBeside(instance, tracker, dual, gap, soon(), Mock())._met == (cost <= enough)
-
-
-def test_an_error_in_the_thread_is_raised(
-    instance: Instance, dual: DualPoint, tracker: Tracker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_in_the_thread_is_raised(dual: DualPoint, known: Known, monkeypatch: pytest.MonkeyPatch) -> None:
     def maximize(_: VolumeAlgorithm) -> bool:
         raise ZeroDivisionError
 
     instead(monkeypatch, dual, maximize)
-    done = Mock()
-    beside = CutsBeside(instance, tracker, dual, 0.0, soon(), done)
-    with pytest.raises(ZeroDivisionError), beside:
-        beside._thread.join()
-    assert done.called
-    assert beside.limit.asked  # so that the search ends at once
+    cuts, asked = Concurrent(known, ConcurrentCuts()), list[bool]()
+
+    def ends() -> None:
+        with cuts:
+            cuts._thread.join()
+            asked.append(known.limit.asked)
+
+    with pytest.raises(ZeroDivisionError):
+        ends()
+    assert asked == [True]  # so that the search ends at once
 
 
 @pytest.mark.processes
 def test_with_two_threads_the_search_has_the_other_process(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guide, "MODEL_PAIRS", 0)
-    monkeypatch.setattr(sizes_guide, "CUT_ITERATIONS", 0)
-    for step in ("begin", "solve"):
-        monkeypatch.setattr(CoreProblem, step, lambda *_, **__: None)
+    monkeypatch.setattr(CoreProblem, "solve", lambda *_, **__: None)
+    parameters = {"restricted_model.pairs": 0, "cuts.iterations": 0}
     workers: list[int] = []
     run = Search.run
 
@@ -240,7 +249,9 @@ def test_with_two_threads_the_search_has_the_other_process(instance: Instance, m
 
     monkeypatch.setattr(Search, "run", searched)
     problem, points = census_problem(80, 5), list[Progress]()
-    result = km.solve(problem, method="search", threads=2, time_limit=6, on_progress=points.append)
+    result = km.solve(
+        problem, method="search", threads=2, time_limit=6, on_progress=points.append, parameters=parameters
+    )
     assert workers[0] == 1
     assert result.verified
     assert all(point.bound is None or point.bound <= present(result.objective) + 1e-6 for point in points)

@@ -1,0 +1,315 @@
+"""What a phase of a method is, and what phases know: a method is a list of phases, and a phase knows no other phase.
+
+A phase says whether it applies to what is known, what it expects to take and to gain, and runs under a limit. What it
+finds goes into `Known`: tables and bounds to the tracker, multipliers, and what these fix. `methods.scheduler` runs the
+phases one after the other.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, TypeVar
+
+from kanon_milp.errors import InputError
+from kanon_milp.heuristics.group_check import GroupCheck
+from kanon_milp.heuristics.worker_pool import Effort, Pool
+from kanon_milp.methods.session import Session
+from kanon_milp.methods.tracker import PhaseRun, Tracker
+from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.reductions.base import Dropped, Reduction
+from kanon_milp.problem.arguments import instance_of, text, wrong
+from kanon_milp.problem.privacy.base import facts_of, is_size_only
+from kanon_milp.solvers import StopReason
+from kanon_milp.solvers.proof import Backing
+from kanon_milp.system.arrays import Flags, Floats
+from kanon_milp.system.background import Background
+from kanon_milp.system.limit import Limit
+from kanon_milp.system.parameters import number, parameters
+
+if TYPE_CHECKING:
+    from kanon_milp.bounds import DualPoint
+
+P = TypeVar("P")
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a phase is expected to take, in seconds, and to gain, as a share of the gap between table and bound."""
+
+    seconds: float
+    gain: float
+
+    @property
+    def rate(self) -> float:
+        """Gain a second."""
+        return self.gain / max(self.seconds, 1e-9)
+
+
+@parameters("restricted_model")
+@dataclass(frozen=True)
+class RestrictedModelParams:
+    """When what fixing leaves is solved as one model."""
+
+    pairs: int = number(300_000, "pairs of a core problem that goes to the solver as one model, at most")
+    few_options: int = number(15, "candidates a row type, up to which models are solved in little time")
+
+
+def few_options(instance: Instance, params: RestrictedModelParams) -> bool:
+    """Whether row types have few candidates, as under a small mask."""
+    return instance.candidates.pairs <= params.few_options * instance.types.count
+
+
+def limits_emd(instance: Instance) -> bool:
+    """Whether the cost of moving sensitive values is limited, as by t-closeness: models of that take longer."""
+    requirements, table = instance.problem.requirements, instance.table_group
+    return any(fact.emd is not None for each in requirements for fact in facts_of(each, table))
+
+
+class MoreThanSizes(ABC):
+    """What is known where more than sizes of groups is required: what fixes, and when the core problem is due."""
+
+    model_is_due: bool
+
+    @property
+    @abstractmethod
+    def fixes_by(self) -> tuple[object, ...]:
+        """What fixing goes by: other objects where that has changed."""
+
+    @property
+    @abstractmethod
+    def trying(self) -> bool:
+        """Whether the core problem is only tried, as a better table is worth more of bound and search."""
+
+    @abstractmethod
+    def fixing(self, incumbent: int) -> Reduction[Dropped]:
+        """Drops what no table below this loss uses, in units."""
+
+    @abstractmethod
+    def model_limit(self, whole: Limit) -> Limit:
+        """When the core problem ends."""
+
+    @abstractmethod
+    def after_model(self) -> None:
+        """Go on, if the core problem was only tried."""
+
+
+@dataclass(eq=False)
+class LastModel:
+    """The restricted model that was solved last. size: variables and constraints. backed_by, message: what the answer
+    is backed by, and what the solver said. stopped: why it stopped."""
+
+    size: tuple[int, int] = (0, 0)
+    backed_by: tuple[Backing, ...] = ()
+    message: str = ""
+    stopped: StopReason | None = None
+
+
+@dataclass(eq=False)
+class Known:
+    """What the phases of a session know.
+
+    whole: when it all ends. limit: when this round does, of which phases take shares; the whole where there are no
+    rounds. round: its number. background: processes that compile what comes next. dual: multipliers of sizes, whose
+    certificate may be written; plain: the same before there were rank-1 cuts. iteration_seconds: what an iteration of
+    that bound has taken. raised_in: the last round in which rank-1 cuts have gone as far as is worth it. searched:
+    whether tables were searched for, not only constructed. constructed_by: the multipliers that a table was constructed
+    by. concurrent: how many phases run in the background. valued: what is known where more than sizes is required.
+    sizes_only: whether nothing else is required, or the rest is left out. ended: whether the session ends whatever else
+    could be done.
+    """
+
+    session: Session
+    tracker: Tracker
+    pool: Pool
+    whole: Limit
+    background: Background | None = None
+    log: list[PhaseRun] = field(default_factory=list)
+    model: LastModel = field(default_factory=LastModel)
+    dual: DualPoint | None = None
+    plain: DualPoint | None = None
+    required: Floats | None = None
+    iteration_seconds: float = 0.0
+    raised_in: int = -1
+    searched: bool = False
+    constructed_by: DualPoint | None = None
+    concurrent: int = 0
+    round: int = 0
+    ended: bool = False
+    valued: MoreThanSizes | None = None
+    sizes_only: bool = False
+
+    def __post_init__(self) -> None:
+        self.limit = self.whole
+        self.sizes_only |= all(is_size_only(each) for each in self.session.problem.requirements)
+        self._check: GroupCheck | None = None
+        self._left: tuple[tuple[object, ...], int, int] | None = None
+
+    @property
+    def instance(self) -> Instance:
+        """Row types, candidates and requirements."""
+        return self.session.instance
+
+    @property
+    def counted(self) -> bool:
+        """Whether work is counted, and no clock plays a part."""
+        return self.session.iterations is not None
+
+    @property
+    def best(self) -> Assignment | None:
+        """The cheapest table so far."""
+        return self.tracker.best
+
+    def get(self, kind: type[P]) -> P:
+        """Parameters of this kind, with what the user has set."""
+        return self.session.parameters.of(kind)
+
+    def keep(self, table: Assignment | None) -> None:
+        """Take a complete table over the session's instance if it is valid and the cheapest so far; each group is
+        released as cheaply as its rows allow, where the requirements leave that open."""
+        if table is None:
+            return
+        if self.tracker.in_users_code:
+            what = "an Assignment over known.instance, or None"
+            table = instance_of(table, Assignment, "known.keep: table", what).checked(self.instance)
+        from kanon_milp.heuristics.grouping import tighten_groups  # compiled code
+
+        self.accept(tighten_groups(self.instance, table) if self.session.problem.merge_closed else table)
+
+    def accept(self, table: Assignment) -> None:
+        """As `keep`, for groups that are as cheap as can be."""
+        if self.best is not None and self.best.cost <= table.cost:
+            return
+        if not self.sizes_only or self.tracker.in_users_code:
+            self._check = self._check or GroupCheck(self.instance)
+            if len(self._check.refused(table)):
+                return
+        self.tracker.better(table)
+
+    def wait(self, part: str) -> bool:
+        """Whether this part is compiled, or has to be in this process, after a wait; False if the limit ends that."""
+        return self.background is None or self.background.wait(part, self.whole)
+
+    def seconds(self, share: float) -> float:
+        """A share of the time that is left of this round; of a nominal second where no clock plays a part."""
+        return share * (1.0 if math.isinf(self.limit.ends) else self.limit.left)
+
+    @property
+    def passed(self) -> float:
+        """Seconds since the table was read."""
+        return time.perf_counter() - self.session.clock.began
+
+    def fixing(self, incumbent: int) -> Reduction[Dropped]:
+        """Drops what no table below this loss uses, in units."""
+        from kanon_milp.bounds import round_dual  # compiled code
+        from kanon_milp.bounds.reduced_costs import ReducedCosts
+
+        if self.valued is not None:
+            return self.valued.fixing(incumbent)
+        assert self.dual is not None
+        return ReducedCosts(round_dual(self.dual), incumbent)
+
+    def possible(self, incumbent: int) -> Flags:
+        """The pairs that fixing leaves, bool (pairs,)."""
+        found: Flags = self.fixing(incumbent).possible(self.instance)[1]  # type: ignore[attr-defined]
+        return found
+
+    def left(self, incumbent: int) -> int:
+        """How many pairs fixing leaves."""
+        by = (self.dual,) if self.valued is None else self.valued.fixes_by
+        same = self._left is not None and all(a is b for a, b in zip(by, self._left[0], strict=True))
+        if self._left is None or not same or self._left[1] != incumbent:
+            self._left = by, incumbent, int(self.possible(incumbent).sum())
+        return self._left[2]
+
+    def presuming(self, loss: int) -> Reduction[Dropped] | None:
+        """Drops what no table up to this loss uses, but for what the best table uses; None where that is not known."""
+        from kanon_milp.bounds import round_dual  # compiled code
+        from kanon_milp.bounds.reduced_costs import ReducedCosts
+
+        if self.valued is not None or self.dual is None:
+            return None
+        return ReducedCosts(round_dual(self.dual), loss + 1, self.best)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the core problem is likely to fit into one model."""
+        return self.instance.candidates.pairs <= self.get(RestrictedModelParams).pairs
+
+    @property
+    def enough(self) -> int:
+        """The largest loss at which it may stop: the bound, or what lies within the gap that was asked for."""
+        return max(self.tracker.bound, math.floor(self.tracker.bound / (1 - self.session.options.gap)))
+
+    @property
+    def effort(self) -> Effort:
+        """All that is left of this round."""
+        return Effort(self.limit.ends, self.limit.interrupt, self.session.iterations, self.enough)
+
+    def why(self) -> StopReason:
+        """Why it would end now."""
+        if self.best is not None and self.best.cost <= self.enough:
+            return StopReason.OPTIMAL if self.best.cost <= self.tracker.bound else StopReason.GAP_LIMIT
+        if self.whole.asked:
+            return StopReason.INTERRUPTED
+        # without an iteration limit nothing else ends a search for good
+        timed = not self.counted or self.whole.over
+        return StopReason.TIME_LIMIT if timed else StopReason.ITERATION_LIMIT
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing has to be done any more, or somebody wants it to stop."""
+        return self.why() in (StopReason.OPTIMAL, StopReason.GAP_LIMIT, StopReason.INTERRUPTED)
+
+
+class Phase(ABC):
+    """A step of a method. One of a session is an object of its own, which may remember what it has done.
+
+    name: in the log. step: of `result.seconds` that its time counts for, "" where it counts for the steps within.
+    compiled: what of `methods.warm_up.PARTS` it needs. repeats: whether it runs again in each round, with that round's
+    time. concurrent: whether it runs in a thread of its own while others run.
+    """
+
+    name: ClassVar[str]
+    step: ClassVar[str] = "search"
+    compiled: ClassVar[tuple[str, ...]] = ()
+    repeats: ClassVar[bool] = False
+    concurrent: ClassVar[bool] = False
+
+    @abstractmethod
+    def applies(self, known: Known) -> bool:
+        """Whether it has something to do, as things stand; asked often, so it must be quick."""
+
+    @abstractmethod
+    def estimate(self, known: Known) -> Estimate:
+        """What it is expected to take and to gain, where it applies."""
+
+    @abstractmethod
+    def run(self, known: Known, limit: Limit) -> None:
+        """Do it, and end with the limit. What it finds goes to `known`: `known.keep(table)`, `known.tracker.higher`."""
+
+
+REGISTERED: dict[str, type[Phase]] = {}
+"""Phases of users, by name; they are part of the hybrid method."""
+
+
+def register_phase(phase: type[Phase], *, replace: bool = False) -> None:
+    """Make a phase of one's own part of the hybrid method (`search`, and `auto` where it takes that), in this process.
+
+    phase: a subclass of `Phase`, of which each session makes an object without arguments. replace: take the place of
+    one that was registered by this name. Raises InputError for what is no phase, and for a name that is taken.
+    """
+    if not (isinstance(phase, type) and issubclass(phase, Phase)):
+        raise wrong("phase", "a subclass of Phase", phase)
+    if phase.__abstractmethods__:
+        missing = ", ".join(sorted(phase.__abstractmethods__))
+        raise InputError(f"the phase {phase.__name__} cannot be registered: it does not say {missing}")
+    name = text(getattr(phase, "name", None), f"name of the phase {phase.__name__}")
+    if not replace and REGISTERED.get(name, phase) is not phase:
+        raise InputError(
+            f'a phase "{name}" is registered already; choose another name, or write register_phase(phase, replace=True)'
+        )
+    REGISTERED[name] = phase
