@@ -260,7 +260,7 @@ def _milp() -> Iterable[Route]:
 def _search() -> Iterable[Route]:
     counted = with_options(method="search", iteration_limit=2)
     timed = partial(with_options, method="search", time_limit=60)
-    once = with_options(method="search", iteration_limit=1, parameters={**NOT_EASY, "lagrangian.evaluations": 2})
+    once = with_options(method="search", iteration_limit=1, parameters={**NOT_EASY, "first_bound.evaluations": 2})
 
     def sizes(name: str, *forced: Patch, parameters: Mapping[str, float] | None = None, **more: Any) -> Route:
         solve = more.pop("solve", None) or timed(parameters=parameters)

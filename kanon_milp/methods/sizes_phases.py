@@ -50,7 +50,7 @@ class ForecastParams:
     condensed_times: float = number(2.0, "times the time left, that the whole model may take for that")
 
 
-@parameters("lagrangian")
+@parameters("first_bound")
 @dataclass(frozen=True)
 class LagrangianParams:
     """The Lagrangian bound."""
@@ -61,7 +61,7 @@ class LagrangianParams:
     gain: float = number(0.9, "expected share of the gap that it closes")
 
 
-@parameters("construction")
+@parameters("first_table")
 @dataclass(frozen=True)
 class ConstructionParams:
     """A first table from the multipliers, in a second or two even on large tables."""
@@ -98,7 +98,7 @@ class CutParams:
     gain: float = number(0.3, "the same after it")
 
 
-@parameters("search")
+@parameters("table_search")
 @dataclass(frozen=True)
 class SearchParams:
     """Annealing and neighbourhoods where nothing but sizes of groups is required."""
