@@ -226,7 +226,7 @@ def drawn_sensitive_case(
 
 
 def drawn_units(rng: Random, case: SensitiveCase) -> SensitiveCase:
-    """The same with units of some rows each, one row of which is often like another one."""
+    """The same with units of some rows each, often alike, of which a group has k different ones."""
     count = len(case.case.rows)
     units = [f"person {rng.randrange(max(2, count - 1))}" for _ in range(count)]
     units[:2] = ["person 0", "person 1"]
@@ -234,7 +234,9 @@ def drawn_units(rng: Random, case: SensitiveCase) -> SensitiveCase:
     for i, unit in enumerate(units):
         cells[i] = cells[units.index(unit)] if one_in(rng, 2) else cells[i]
     demands = tuple(replace(demand, k=1) for demand in case.demands)  # else it counts units as well
-    return replace(case, case=replace(case.case, rows=tuple(cells)), demands=demands, units=tuple(units))
+    return replace(
+        case, case=replace(case.case, rows=tuple(cells), k=max(2, case.case.k)), demands=demands, units=tuple(units)
+    )
 
 
 def drawn_secrets(rng: Random, rows: int, numeric: bool = False) -> tuple[tuple[Value, ...], ...]:

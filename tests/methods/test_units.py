@@ -99,7 +99,8 @@ def test_many_units_have_a_table_close_to_the_bound() -> None:
 
 
 def test_the_textbook_formulation_and_matching_refuse_units() -> None:
-    problem = drawn(1, plain=True).problem()
+    problem = drawn(0, plain=True).problem()
+    assert problem.attributes
     with pytest.raises(InputError, match="of rows alone"):
         km.build_model(problem, formulation="textbook")
     with pytest.raises(InputError, match="different values of"):
