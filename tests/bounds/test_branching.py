@@ -112,6 +112,7 @@ def test_it_closes_below_the_optimum_and_finds_it(case: Case, above: int, rounds
 
 
 @pytest.mark.parametrize(("rows", "k", "seed"), [(30, 3, 0), (45, 4, 1), (60, 5, 2)])
+@pytest.mark.full
 def test_branches_agree_with_one_model(rows: int, k: int, seed: int) -> None:
     """Without cuts in the nodes it has to branch, and it does."""
     instance = reduced(census_problem(rows, k))

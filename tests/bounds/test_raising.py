@@ -112,6 +112,7 @@ def greedy_or_model(instance: km.Instance) -> int:
     return round(answer.objective)
 
 
+@pytest.mark.full
 def test_rank_one_rows_prove_what_the_linear_relaxation_does_not() -> None:
     problem = census_problem(70, 5)
     instance = reduced(problem)

@@ -167,6 +167,7 @@ def test_it_reaches_the_linear_relaxation_and_stays_below_the_optimum(kind: str)
     ],
     ids=str,
 )
+@pytest.mark.full
 def test_a_census(requirements: list[km.privacy.Requirement], sensitive: str) -> None:
     quasi = [name for name in Q8 if name != sensitive][:4]
     table = km.Table.from_frame(census(60 if sensitive == "age" else 150), quasi, sensitive)

@@ -156,6 +156,7 @@ REQUIREMENTS: dict[str, list[km.Requirement]] = {
 
 @pytest.mark.parametrize("kind", REQUIREMENTS)
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))])
+@pytest.mark.full
 def test_branch_and_bound_over_rows_finds_what_going_through_all_groups_does(kind: str, seed: int) -> None:
     """Many cuts that overlap, some of them about row types with several rows."""
     random = np.random.default_rng(seed)

@@ -8,6 +8,7 @@ import time
 import polars as pl
 import pytest
 from census import Q8, census, census_problem
+from effort import seeds
 from hypothesis import HealthCheck, settings
 from present import present
 
@@ -34,6 +35,7 @@ def test_it_agrees_with_the_direct_model(rows: int) -> None:
 
 
 @pytest.mark.parametrize("reading", ["strict", "exempt"])
+@pytest.mark.full
 def test_weights_and_a_mask_agree_with_the_direct_model(reading: SuppressedRows) -> None:
     table = km.Table.from_frame(census(60).select(Q8), Q8)
     weights = {name: j + 1 for j, name in enumerate(Q8)}
@@ -53,7 +55,7 @@ def test_2_diversity_agrees_with_the_direct_model() -> None:
     assert km.solve(problem, method="milp").require_optimal().objective == solved(problem).require_optimal().objective
 
 
-@pytest.mark.parametrize("seed", range(3))
+@seeds(3, 1)
 def test_tables_of_thousands_of_rows_are_proven(seed: int) -> None:
     result = solved(census_problem(1_500, 2), seed=seed)
     assert result.require_optimal().verified

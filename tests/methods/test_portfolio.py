@@ -73,6 +73,7 @@ def test_a_proof_of_direct_milp_ends_the_hybrid_method(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [(5, 9), (9, 5)])
+@pytest.mark.full
 def test_at_the_end_the_better_table_and_the_higher_bound_are_the_result(
     monkeypatch: pytest.MonkeyPatch, ours: int, theirs: int
 ) -> None:

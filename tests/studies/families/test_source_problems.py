@@ -144,6 +144,7 @@ YES, NO = "blocki_williams_example_1", "blocki_williams_example_2"
         ("one_in_three", YES, "yes"), ("one_in_three", NO, "no"),
     ],
 )  # fmt: skip
+@pytest.mark.full
 def test_a_table_of_ones_own_source_problem_says_what_is_true_of_it(
     family: str, source: Any, answer: str, tmp_path: Path
 ) -> None:
