@@ -60,6 +60,7 @@ class AlphaKAnonymity(Requirement):
         "values": Parameter(LIST, "the sensitive values meant; default all"),
     }
     sentence: ClassVar[str] = "no value{about} has more than the share {alpha} of a group of at least {alpha_k}"
+    merge_closed: ClassVar[bool] = True  # shares of a union lie between those of its parts, and its size is their sum
 
     def __post_init__(self) -> None:
         integer(self.k, "k")
@@ -96,19 +97,9 @@ class AlphaKAnonymity(Requirement):
         return (*(replace(self, sensitive=name) for name in names), *([] if units.unit is None else [units]))
 
     @property
-    def attributes(self) -> tuple[str, ...]:
-        """The sensitive attribute."""
-        return () if self.sensitive is None else (self.sensitive,)
-
-    @property
     def rows_asked(self) -> int:
         """The number k."""
         return int(self.k)
-
-    @property
-    def merge_closed(self) -> bool:
-        """Shares of a union lie between those of its parts, and its size is their sum."""
-        return True
 
     def smallest_group(self, table_group: Group) -> int:
         """k, or what integer numbers of rows need to stay within the shares."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import pyomo.environ as pyo
@@ -107,9 +107,9 @@ class ValueLimits:
 class Requirement(ABC):
     """A property that each group must have. One file each in `privacy/`, one line each in its registry.
 
-    To add one, give it a `name`, which results and messages call it by, and define `bind`, `smallest_group`, `holds`,
-    `declare` and `describe`; everything else has a default that is valid for every requirement. The flags may be set
-    where they are true, and make the model easier to solve.
+    To add one, give it a `name`, which results and messages call it by, and define `smallest_group`, `holds`, `declare`
+    and `describe`; everything else has a default that is valid for every requirement. The flags may be set where they
+    are true, and make the model easier to solve.
     """
 
     name: ClassVar[str]
@@ -149,17 +149,24 @@ class Requirement(ABC):
         """The option of a parameter; empty for none."""
         return cls.parameters[parameter].option or (f"--{parameter}" if parameter == cls.letter else "")
 
-    @abstractmethod
     def bind(self, table: Table) -> tuple[Requirement, ...]:
-        """Check against a table, and name the sensitive attribute; where none is named, one for each that there is.
+        """Check against a table, and name the sensitive attribute; where its field `sensitive` names none, one for each
+        that there is.
 
         Raises InputError where the requirement makes no sense for the table.
         """
+        if not hasattr(self, "sensitive"):
+            return (self,)
+        return tuple(
+            replace(self, sensitive=name)  # type: ignore[type-var]
+            for name in sensitive_names(self.name, self.sensitive, table)
+        )
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The sensitive attributes that it is about."""
-        return ()
+        """The sensitive attributes that it is about: by default what its field `sensitive` names."""
+        named = getattr(self, "sensitive", None)
+        return () if named is None else (named,) if isinstance(named, str) else tuple(named)
 
     @property
     def merge_closed(self) -> bool:
@@ -247,10 +254,10 @@ class Requirement(ABC):
     def certified(self, _table: Table) -> Sequence[Requirement] | None:
         """What its parameters, as `describe` gives them, and the counts of the table prove about every group.
 
-        That is as much as a certificate states. None where it cannot be stated: certificates leave it out then, and say
-        so, as always for a requirement of a user's own.
+        That is as much as a certificate states of a kind that is registered: by default all of it, or nothing where it
+        is not merge-closed. None where it cannot be stated: certificates leave it out then, and say so.
         """
-        return None
+        return (self,) if self.merge_closed else ()
 
     def shortfall(self, _table_group: Group) -> Shortfall | None:
         """What to say where the entire table does not satisfy it; None where there is nothing to point at."""
@@ -458,15 +465,6 @@ def _speaks_for_holds(requirement: Requirement, name: str) -> bool:
 def few_rows(k: int, table: Group) -> Shortfall | None:
     """What falls short in a table of fewer than k rows."""
     return Shortfall(f"the table has {counted(table.size, 'row')}") if table.size < k else None
-
-
-R = TypeVar("R", bound=Requirement)
-
-
-def bind_each(requirement: R, sensitive: str | None, table: Table) -> tuple[R, ...]:
-    """The requirement for the attribute that it names, or for each sensitive attribute of the table."""
-    names = sensitive_names(requirement.name, sensitive, table)
-    return tuple(replace(requirement, sensitive=name) for name in names)  # type: ignore[type-var]
 
 
 def name_attribute(requirement: Requirement) -> None:

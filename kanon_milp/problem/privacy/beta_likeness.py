@@ -11,7 +11,7 @@ import pyomo.environ as pyo
 
 from kanon_milp.errors import InputError
 from kanon_milp.problem.exact import Number, both, exact_parameter
-from kanon_milp.problem.privacy.base import NUMBER, Parameter, Requirement, ValueLimits, bind_each, name_attribute
+from kanon_milp.problem.privacy.base import NUMBER, Parameter, Requirement, ValueLimits, name_attribute
 from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.privacy.shares import Caps, declare_caps, smallest_within, viable_within
 from kanon_milp.problem.records import Group
@@ -19,7 +19,6 @@ from kanon_milp.system.arrays import Flags
 
 if TYPE_CHECKING:
     from kanon_milp.problem.hierarchies import Label
-    from kanon_milp.problem.table import Table
 
 
 @dataclass(frozen=True)
@@ -40,6 +39,7 @@ class BetaLikeness(Requirement):
         "beta": Parameter(NUMBER, metavar="B", help="Basic beta-likeness.")
     }
     sentence: ClassVar[str] = "the share of no value{about} grows by more than {beta} times in a group"
+    merge_closed: ClassVar[bool] = True  # shares of a union lie between those of its parts
 
     def __post_init__(self) -> None:
         name_attribute(self)
@@ -50,20 +50,6 @@ class BetaLikeness(Requirement):
     def exact(self) -> Fraction:
         """The number β."""
         return exact_parameter(self.beta, "beta")
-
-    def bind(self, table: Table) -> tuple[BetaLikeness, ...]:
-        """One for each sensitive attribute that is meant."""
-        return bind_each(self, self.sensitive, table)
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        """The sensitive attribute."""
-        return () if self.sensitive is None else (self.sensitive,)
-
-    @property
-    def merge_closed(self) -> bool:
-        """Shares of a union lie between those of its parts."""
-        return True
 
     def smallest_group(self, table_group: Group) -> int:
         """What integer numbers of rows need to stay within the shares."""
@@ -93,10 +79,6 @@ class BetaLikeness(Requirement):
         """Upper shares."""
         (attribute,) = self.attributes
         return (ValueLimits(attribute, upper=self._caps(table_group.sensitive[attribute]), complete=True),)
-
-    def certified(self, _table: Table) -> tuple[BetaLikeness, ...]:
-        """All of it."""
-        return (self,)
 
     def describe(self) -> dict[str, object]:
         """The number β and the attribute."""

@@ -15,7 +15,7 @@ import pyomo.environ as pyo
 from kanon_milp.errors import InputError
 from kanon_milp.problem.arguments import one_of
 from kanon_milp.problem.exact import Number, both, exact_parameter
-from kanon_milp.problem.privacy.base import NUMBER, TEXT, Parameter, Requirement, ValueLimits, bind_each, name_attribute
+from kanon_milp.problem.privacy.base import NUMBER, TEXT, Parameter, Requirement, ValueLimits, name_attribute
 from kanon_milp.problem.privacy.cells import Rows, cells, distinct_values
 from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.privacy.p_sensitivity import PSensitivity
@@ -153,15 +153,6 @@ class DeltaDisclosure(Requirement):
     def exact(self) -> Fraction:
         """The number δ."""
         return exact_parameter(self.delta, "delta")
-
-    def bind(self, table: Table) -> tuple[DeltaDisclosure, ...]:
-        """One for each sensitive attribute that is meant."""
-        return bind_each(self, self.sensitive, table)
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        """The sensitive attribute."""
-        return () if self.sensitive is None else (self.sensitive,)
 
     @property
     def merge_closed(self) -> bool:

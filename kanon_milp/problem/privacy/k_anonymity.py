@@ -56,6 +56,7 @@ class KAnonymity(Requirement):
         "quasi_identifiers": Parameter(LIST, "a set of them that has this k of its own"),
     }
     swept: ClassVar[Swept] = Swept(1, "2..10,25")
+    exempts: ClassVar[bool] = True  # rows without any information left are like all others
 
     def __post_init__(self) -> None:
         integer(self.k, "k")
@@ -126,11 +127,6 @@ class KAnonymity(Requirement):
     def separable(self) -> bool:
         """A subset's classes may be several groups."""
         return self.quasi_identifiers is None
-
-    @property
-    def exempts(self) -> bool:
-        """Rows without any information left are like all others."""
-        return True
 
     @property
     def rows_asked(self) -> int:
@@ -207,10 +203,6 @@ class KAnonymity(Requirement):
     def relaxations(self, _table_group: Group) -> tuple[ValueLimits, ...]:
         """Different units."""
         return () if self.unit is None else (ValueLimits(self.unit, different=int(self.k), complete=True),)
-
-    def certified(self, _table: Table) -> tuple[KAnonymity, ...]:
-        """All of it; nothing of a subset, whose classes are no groups."""
-        return (self,) if self.quasi_identifiers is None else ()
 
     def describe(self) -> dict[str, object]:
         """The parameter k, the set of quasi-identifiers where it is not all of them, and the unit where units are

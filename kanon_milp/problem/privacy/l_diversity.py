@@ -174,6 +174,7 @@ class LDiversity(Requirement):
     }
     swept: ClassVar[Swept] = Swept(1, "1.5,2,3")
     sentence: ClassVar[str] = "each group is {l}-diverse in the values{about} ({form})"
+    merge_closed: ClassVar[bool] = True  # a union has the values of both parts, and shares between theirs
 
     def __post_init__(self) -> None:
         one_of(self.form, FORMS, "the form of l-diversity")
@@ -201,13 +202,6 @@ class LDiversity(Requirement):
         return tuple(replace(self, sensitive=name) for name in names)
 
     @property
-    def attributes(self) -> tuple[str, ...]:
-        """The sensitive attributes."""
-        if self.sensitive is None:
-            return ()
-        return (self.sensitive,) if isinstance(self.sensitive, str) else tuple(self.sensitive)
-
-    @property
     def keeps_flow_structure(self) -> bool:
         """The distinct and Blocki-Williams forms bound cells."""
         return self.form != "frequency"
@@ -221,11 +215,6 @@ class LDiversity(Requirement):
     def needs_group_size(self) -> bool:
         """Frequencies compare with the size."""
         return self.form == "frequency"
-
-    @property
-    def merge_closed(self) -> bool:
-        """Shares of a union lie between those of its parts, and it has the values of both."""
-        return True
 
     def smallest_group(self, table_group: Group) -> int:
         """⌈l⌉ different values are needed; for a fraction l possibly more rows."""
@@ -284,10 +273,6 @@ class LDiversity(Requirement):
             return (ValueLimits(attribute, upper=self._caps(table_group.sensitive[attribute]), complete=True),)
         number, complete = int(self.exact), self.form == "distinct"
         return tuple(ValueLimits(attribute, different=number, complete=complete) for attribute in self.attributes)
-
-    def certified(self, _table: Table) -> tuple[LDiversity, ...]:
-        """All of it."""
-        return (self,)
 
     def describe(self) -> dict[str, object]:
         """The number l, the form and the attributes."""

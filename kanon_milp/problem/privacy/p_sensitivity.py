@@ -16,7 +16,6 @@ from kanon_milp.problem.privacy.base import (
     Requirement,
     Shortfall,
     ValueLimits,
-    bind_each,
     name_attribute,
 )
 from kanon_milp.problem.privacy.cells import declare_presence, distinct_values
@@ -25,7 +24,7 @@ from kanon_milp.problem.records import Group
 from kanon_milp.system.arrays import Flags
 
 if TYPE_CHECKING:
-    from kanon_milp.problem.table import Table
+    pass
 
 
 @dataclass(frozen=True)
@@ -47,34 +46,13 @@ class PSensitivity(Requirement):
         "p": Parameter(INTEGER, help="p-sensitivity: each group has at least p sensitive values.")
     }
     sentence: ClassVar[str] = "each group has at least {p} different values{about}"
+    merge_closed: ClassVar[bool] = True  # a union has the values of both
+    keeps_flow_structure: ClassVar[bool] = True  # lower bounds on cells
+    needs_group_size: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         integer(self.p, "p")
         name_attribute(self)
-
-    def bind(self, table: Table) -> tuple[PSensitivity, ...]:
-        """One for each attribute."""
-        return bind_each(self, self.sensitive, table)
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        """The sensitive attribute."""
-        return () if self.sensitive is None else (self.sensitive,)
-
-    @property
-    def keeps_flow_structure(self) -> bool:
-        """Lower bounds on cells."""
-        return True
-
-    @property
-    def needs_group_size(self) -> bool:
-        """No constraint compares with the size."""
-        return False
-
-    @property
-    def merge_closed(self) -> bool:
-        """A union has the values of both."""
-        return True
 
     def smallest_group(self, table_group: Group) -> int:
         """Different values are in different rows."""
@@ -99,10 +77,6 @@ class PSensitivity(Requirement):
     def relaxations(self, _table_group: Group) -> tuple[ValueLimits, ...]:
         """Different values."""
         return (ValueLimits(self.attributes[0], different=int(self.p), complete=True),)
-
-    def certified(self, _table: Table) -> tuple[PSensitivity, ...]:
-        """All of it."""
-        return (self,)
 
     def describe(self) -> dict[str, object]:
         """The parameter p and the attribute."""

@@ -358,6 +358,7 @@ class TCloseness(Requirement):
     sentence: ClassVar[str] = (
         "the values{about} in each group are within {t} of those of the whole table ({distance} distance)"
     )
+    merge_closed: ClassVar[bool] = True  # the distance is convex: a union's is at most the larger one of its parts
 
     def __post_init__(self) -> None:
         if not 0 <= self.exact <= 1:
@@ -394,19 +395,9 @@ class TCloseness(Requirement):
         return tuple(bound)
 
     @property
-    def attributes(self) -> tuple[str, ...]:
-        """The sensitive attribute."""
-        return () if self.sensitive is None else (self.sensitive,)
-
-    @property
     def has_continuous_variables(self) -> bool:
         """Flows of the transport constraints; those of the shorter forms are integer."""
         return self.form == "transport" or self.space is None or self.space.tree is None
-
-    @property
-    def merge_closed(self) -> bool:
-        """The distance is convex: that of a union is no more than the larger one of its parts."""
-        return True
 
     def smallest_group(self, table_group: Group) -> int:
         """The smallest size whose integer numbers of rows come within t of the reference."""
