@@ -1,6 +1,6 @@
-"""The bound that needs nothing: what every row would lose at its cheapest candidate.
+"""The bounds of this package as the methods ask for them, and the one that needs nothing but a look at the pairs.
 
-The bounds of this package as the methods ask for them. Their code is compiled, and imported when it is needed.
+Their code is compiled, and imported when it is needed.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ what `relaxations` says of metrics of no tree. Groups of up to four rows are not
 (`bounds.small_groups`), which is stronger.
 
 θ is part of the point that the volume algorithm moves; afterwards each θ_g is searched alone.
-All values are in units of `Levels.unit`; the proof is in exact integer arithmetic (`exact_required`).
+All values are in units of `Levels.unit`; the proof is in exact integer arithmetic (`bounds.dual.prove`).
 
 The volume algorithm (Barahona, Anbil 2000) works in floating point, over the multipliers of row types, packing cuts and
 charges. It is deterministic for a given number of iterations: only limits of time look at the clock.

@@ -1,6 +1,5 @@
-"""When a bound is no longer improved.
-
-What a lower bound on the loss is to the methods that solve, which ones there are, and how others are added.
+"""What a lower bound on the loss is to the methods that solve, when it ends, which ones there are, and how others are
+added.
 """
 
 from __future__ import annotations

@@ -372,7 +372,7 @@ def raise_shares(
 
 
 STEPS, NODE_STEPS = 50, 12  # of the subgradient method at the root and in other nodes
-WORK = 0.3  # part of the gap that EMD cost has to explain for numbers of rows with a value to be divided first
+EMD_PART = 0.3  # part of the gap that EMD cost has to explain for numbers of rows with a value to be divided first
 STEP_NODES = 8  # nodes of a search row by row that take as long as such a step, for each row
 
 
@@ -482,7 +482,7 @@ def branch_on_rows(
                         weak = min(weak, bounds[d])
                 break
             row, value, split = -1, -1, 0
-            if decomposition.slack[0] > WORK * float(best - bound) * made:
+            if decomposition.slack[0] > EMD_PART * float(best - bound) * made:
                 value, split = _branching_value(at, sorted_rows)
             if value < 0:
                 row, split = _branching_row(made, cuts, at, decomposition)

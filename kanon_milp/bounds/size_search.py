@@ -113,7 +113,7 @@ class SortedRows(NamedTuple, Generic[Scalar]):
     of each value from its own 0, so value v begins at begins[v] + v. bests: of the dynamic program, (V + 1, rows + 1).
     numbers, limits: X and its limits, (V,) and (V, 2). chosen, values: the group so far, as places in `items`, and what
     it costs before each. best: row types of the cheapest group found. filled: Σ p_i a_i of each rank-1 cut, of the
-    group so far. far, charges: (V, rows + 1), EMD cost of a size by number of rows (`kanon_milp.bounds.size_search`),
+    group so far. far, charges: (V, rows + 1), EMD cost of a size by number of rows,
     and what θ charges for it; no values without EMD cost.
     """
 
