@@ -1,4 +1,4 @@
-"""What somebody adds who knows only the public names, in one script: a solver, a requirement, a cost and a method.
+"""What somebody adds who knows only the public names, in one script: a solver, a requirement, a cost, a method, a phase.
 
 Each is a part of the script that stands for itself; the last part uses all of them together. Judged by brute force.
 """
@@ -107,6 +107,31 @@ def one_group(session):
 km.register_method(km.Method("one_group", "all rows in one group", one_group))
 """
 
+PHASE = """
+class OneGroupFirst(km.Phase):
+    name = "one group first"
+
+    def __init__(self):
+        self.done = False
+
+    def applies(self, known):
+        return not self.done
+
+    def estimate(self, known):
+        return km.Estimate(seconds=1e-3, gain=1.0)
+
+    def run(self, known, limit):
+        self.done = True
+        instance = known.instance
+        chosen = instance.candidates.candidate_of_pair() == int(np.argmax(instance.candidates.support))
+        rows = np.where(chosen, instance.types.counts[instance.candidates.members], 0)
+        known.keep(km.Assignment.from_pairs(instance, rows))
+        known.tracker.higher(1, ())
+
+
+km.register_phase(OneGroupFirst)
+"""
+
 TOGETHER = """
 def told(result):
     return [result.proof, str(result.exact_objective), result.verified]
@@ -117,7 +142,12 @@ plain = km.Problem(people, km.KAnonymity(2), recoding)
 limited = km.Problem(people, [km.KAnonymity(2), AtMost(2)], recoding)
 table = km.solve(limited, "scipy").table
 coarse = table.with_columns(age=pl.lit("*"), city=pl.lit("*"))
+searched = km.solve(plain, "scipy", method="search", iteration_limit=2, parameters={"cuts.rounds": 3})
+described = searched.as_dict()
 print(json.dumps({
+    "phase": told(searched),
+    "phases": [phase[0] for phase in described["phases"]],
+    "parameters": described["parameters"],
     "solver": told(km.solve(plain, "scipy")),
     "requirement": told(km.solve(limited, "scipy")),
     "hybrid": told(km.solve(limited, "scipy", method="search", iteration_limit=2)),
@@ -142,7 +172,7 @@ GIVEN: dict[str, Any] = {
 def test_what_an_outsider_adds_is_used_together(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text("age,city\n" + "".join(f"{age},{city}\n" for age, city in ROWS))
     head = "import json\n\nimport polars as pl\n\nimport kanon_milp as km\n"
-    (tmp_path / "script.py").write_text("\n".join([head, SOLVER, REQUIREMENT, COST, METHOD, TOGETHER]))
+    (tmp_path / "script.py").write_text("\n".join([head, SOLVER, REQUIREMENT, COST, METHOD, PHASE, TOGETHER]))
     done = subprocess.run(
         [sys.executable, "script.py"],
         cwd=tmp_path,
@@ -158,6 +188,9 @@ def test_what_an_outsider_adds_is_used_together(tmp_path: Path) -> None:
     limited = optimum(ROWS, 2, requirement=lambda rows: len(rows) <= 2, **GIVEN)
     assert said.pop("solver") == said.pop("textbook") == ["optimal", str(best), True]
     assert said.pop("requirement") == said.pop("hybrid") == ["optimal", str(limited), True]
+    assert said.pop("phase") == ["optimal", str(best), True]
+    assert said.pop("phases")[0] == "one group first"
+    assert said.pop("parameters") == {"cuts.rounds": 3}
     assert said.pop("verified") == [True, False]
     by_groups = [optimum(ROWS, 2, min_groups=n, max_groups=n, **GIVEN) for n in range(1, 5)]
     priced = min(loss + 2 * n for n, loss in enumerate(by_groups, 1) if loss is not None)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,18 +11,27 @@ from kanon_milp.errors import InputError
 from kanon_milp.system.arrays import Ints
 from kanon_milp.system.extras import optional
 
+if TYPE_CHECKING:
+    from kanon_milp.methods.tracker import PhaseRun
+
 Trajectory = tuple[tuple[float, float | None, float | None], ...]
 ACCENT, QUIET = "#0b6a88", "#7d8790"
 WIDTH, HEIGHT = 360, 200
+LINE = 16  # of the picture's height for a phase
 FEW = 40  # sizes that each have a column of their own
 
 
-def plot(trajectory: Trajectory, seconds: float, groups: Ints | None, goal: str = "objective") -> Any:
-    """Incumbent and bound over time beside the sizes of groups, whichever there is.
+def plot(
+    trajectory: Trajectory,
+    seconds: float,
+    groups: Ints | None,
+    goal: str = "objective",
+    phases: Sequence[PhaseRun] = (),
+) -> Any:
+    """Incumbent and bound over time, above the phases that ran, next to the sizes of groups; whichever there is.
 
-    seconds: until when the last values hold. groups: group of each row, from 1. goal: what the
-    objective is, in a word. Raises InputError where altair is
-    missing, and where there is neither.
+    seconds: until when the last values hold. groups: group of each row, from 1. goal: what the objective is, in a word.
+    Raises InputError where altair is missing, and where there is nothing to draw.
     """
     alt = optional("altair", "report", "a picture of a result")
     panels = []
@@ -46,6 +56,8 @@ def plot(trajectory: Trajectory, seconds: float, groups: Ints | None, goal: str 
                 alt.StrokeDash("what:N", scale=dash, title=None),
             )
         )
+        if phases:
+            panels[-1] = alt.vconcat(panels[-1].properties(width=WIDTH, height=HEIGHT), _gantt(alt, phases))
     if groups is not None:
         rows_of = np.bincount(groups)
         sizes, counts = np.unique(rows_of[rows_of > 0], return_counts=True)
@@ -58,7 +70,26 @@ def plot(trajectory: Trajectory, seconds: float, groups: Ints | None, goal: str 
         panels.append(columns.encode(across, alt.Y("groups:Q", axis=integers)))
     if not panels:
         raise InputError("there is nothing to draw: no table, and nothing was told on the way")
-    return alt.hconcat(*(panel.properties(width=WIDTH, height=HEIGHT) for panel in panels))
+    sized = [
+        each if isinstance(each, alt.VConcatChart) else each.properties(width=WIDTH, height=HEIGHT) for each in panels
+    ]
+    return alt.hconcat(*sized)
+
+
+def _gantt(alt: Any, phases: Sequence[PhaseRun]) -> Any:
+    """A line for each phase, with a bar for each time that it ran."""
+    bars = [
+        {"phase": each.name, "from": each.began, "seconds": each.began + each.seconds, "bound": each.bound}
+        | ({} if each.incumbent is None else {"incumbent": each.incumbent})
+        for each in phases
+    ]
+    lines = alt.Chart(alt.Data(values=bars), title="phases").mark_bar(color=ACCENT, height=LINE // 2)
+    return lines.encode(
+        alt.X("from:Q", title="seconds"),
+        alt.X2("seconds:Q"),
+        alt.Y("phase:N", sort=None, title=None),
+        tooltip=["phase:N", "from:Q", "seconds:Q", "incumbent:Q", "bound:Q"],
+    ).properties(width=WIDTH, height=alt.Step(LINE))
 
 
 def _at_the_end(trajectory: Trajectory, seconds: float) -> Trajectory:

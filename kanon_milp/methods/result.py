@@ -378,11 +378,11 @@ class Result:
         return booktabs(["", "value"], self._texts())
 
     def plot(self) -> Any:
-        """A chart of altair: incumbent and bound over time, and how many groups have which size.
+        """A chart of altair: incumbent and bound over time, which phase ran when, and how many groups have which size.
 
         Raises InputError where altair is not installed (extra `report`), and where there is neither.
         """
-        return plot(self.trajectory, self.seconds["total"], self.groups, self.optimized)
+        return plot(self.trajectory, self.seconds["total"], self.groups, self.optimized, self.phases)
 
     def as_dict(self) -> dict[str, Any]:
         """The object of `result.json`."""
