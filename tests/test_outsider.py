@@ -1,4 +1,4 @@
-"""What somebody adds who knows only the public names, in one script: a solver, a requirement, a cost, a method, a phase.
+"""What somebody adds who knows only the public names: a solver, a requirement, a cost, a method and a phase.
 
 Each is a part of the script that stands for itself; the last part uses all of them together. Judged by brute force.
 """

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import kanon_milp as km
+from kanon_milp.methods.tracker import PhaseRun
 from kanon_milp.presolve import preparation
 from kanon_milp.problem.exact import in_words
 from kanon_milp.studies.output import described
@@ -92,6 +93,14 @@ def test_a_result_as_a_chart() -> None:
     counted = {row["rows"]: row["groups"] for row in sizes["data"]["values"]}
     assert sum(rows * groups for rows, groups in counted.items()) == 9
     assert len(replace(told, groups=None).plot().to_dict()["hconcat"]) == 1
+    ran = replace(told, phases=(PhaseRun("lagrangian", 0.1, 0.3, None, 2.0), PhaseRun("search", 0.4, 1.0, 5.0, 2.0)))
+    _, lines = ran.plot().to_dict()["hconcat"][0]["vconcat"]
+    bars = lines["data"]["values"]
+    assert [(bar["phase"], bar["from"], bar["seconds"]) for bar in bars] == [
+        ("lagrangian", 0.1, 0.4),
+        ("search", 0.4, 1.4),
+    ]
+    assert "incumbent" not in bars[0]
     with pytest.raises(km.InputError, match="nothing to draw"):
         replace(told, groups=None, trajectory=()).plot()
 
