@@ -207,8 +207,8 @@ def few_cuts(_: RankOneCuts, known: Known, limit: Limit) -> None:
     known.dual, known.raised_in = raise_bound(known.instance, known.dual, known.best, BoundLimit(rounds=1)), known.round
 
 
-def without_target(target: int | None = None, **more: Any) -> BoundLimit:
-    return BoundLimit(**more)
+def without_target(*given: Any, **more: Any) -> BoundLimit:
+    return replace(BoundLimit(*given, **more), target=None)
 
 
 NO_SEARCH: tuple[Patch, ...] = ((Search, "run", lambda *_: None),)
