@@ -1,8 +1,14 @@
-"""Annealing of tables in which several sets of quasi-identifiers are k-anonymous."""
+"""Annealing of tables in which several sets of quasi-identifiers are k-anonymous.
+
+Each row has an option, and in each set a candidate of the part that comes with it (`presolve.linked_sets`). A move
+opens a candidate, closes one, or gives one row another option. What it leaves too small is filled up again or closed,
+until every candidate has no row or enough of them; a move that costs more than its limit is taken back.
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -16,16 +22,41 @@ from kanon_milp.presolve.linked_sets import LinkedSets
 from kanon_milp.presolve.ragged import Ragged, indptr_of
 from kanon_milp.system.arrays import Floats, Ints, Ints32
 from kanon_milp.system.jit import compiled_in_place, compiled_part_in_place
+from kanon_milp.system.parameters import number, parameters
 
-HOT, COLD = 1.0, 0.15  # temperatures at the beginning and the end, in cells
-MOVES, FIRST_MOVES = 1_000, 40  # a row in an annealing, and in the descent before the first one
-PATIENCE = 3  # annealings that find nothing
-PARTS = 10  # of an annealing, after which the best table is looked for
+FAILED = 1 << 60  # instead of a change of the loss
+WINDOW = 48  # options that are looked at for a candidate, of those whose part it covers
+COPIES = 3  # rows of each of their types
+LONGEST = 200  # rows that one move may move
+PULLS, DROPS = 0.65, 0.1  # shares of the moves; the others give one row another place
 CHUNK = 20_000  # moves between two looks at the clock
-SMALL_COVER = 300  # rows; candidates that cover more are drawn less often
 
 
-def anneal_sets(linked: LinkedSets, start: Assignment, phi: Floats, effort: Effort, seed: int) -> Assignment:
+@parameters("linked_annealing")
+@dataclass(frozen=True)
+class LinkedAnnealingParameters:
+    """Annealing of several sets of quasi-identifiers. Tuned on Adult with two and three sets."""
+
+    hot: float = number(1.0, "cells, the temperature at the beginning")
+    cold: float = number(0.15, "cells, the temperature at the end", least=1e-9)
+    moves: int = number(1_000, "moves for each row in an annealing", least=1)
+    first_moves: int = number(40, "the same in the descent before the first one", least=1)
+    patience: int = number(3, "annealings that find nothing, until it ends", least=1)
+    parts: int = number(10, "of an annealing, after which the best table is looked for", least=1)
+    small_cover: int = number(300, "rows; candidates that cover more are drawn less often", least=1)
+
+
+DEFAULT = LinkedAnnealingParameters()
+
+
+def anneal_sets(
+    linked: LinkedSets,
+    start: Assignment,
+    phi: Floats,
+    effort: Effort,
+    seed: int,
+    params: LinkedAnnealingParameters = DEFAULT,
+) -> Assignment:
     """The best table after a descent and annealings, each from the best one so far; the start where there is no better
     one.
 
@@ -33,22 +64,22 @@ def anneal_sets(linked: LinkedSets, start: Assignment, phi: Floats, effort: Effo
     neighbourhoods is one of annealings, without which some that find nothing end it, too.
     """
     cell = cell_cost(linked.instance)
-    chance, alias = draw_by(linked, phi, cell)
+    chance, alias = draw_by(linked, phi, cell, params.small_cover)
     state = linked_state(linked, start, cell, seed)
     if state is None:
         return start
     rows = len(state.option)
     best, loss = (state.option.copy(), state.group.copy()), start.cost
     turn, fruitless = 0, 0
-    while not effort.over and fruitless < PATIENCE and turn != effort.neighbourhoods:
+    while not effort.over and fruitless < params.patience and turn != effort.neighbourhoods:
         before = loss
-        moves = (FIRST_MOVES if turn == 0 else MOVES) * rows
-        hot, cold = (COLD / 10, COLD / 10) if turn == 0 else (HOT, COLD)
-        for part in range(PARTS):
-            first, last = (cell * hot * (cold / hot) ** (at / PARTS) for at in (part, part + 1))
-            for _ in range(max(moves // PARTS // CHUNK, 1)):
+        moves = (params.first_moves if turn == 0 else params.moves) * rows
+        hot, cold = (params.cold / 10, params.cold / 10) if turn == 0 else (params.hot, params.cold)
+        for part in range(params.parts):
+            first, last = (cell * hot * (cold / hot) ** (at / params.parts) for at in (part, part + 1))
+            for _ in range(max(moves // params.parts // CHUNK, 1)):
                 if not effort.over:
-                    make_moves(state, min(moves // PARTS + 1, CHUNK), first, last, chance, alias)
+                    make_moves(state, min(moves // params.parts + 1, CHUNK), first, last, chance, alias)
             if loss_of(state) < loss:
                 best, loss = (state.option.copy(), state.group.copy()), loss_of(state)
         turn, fruitless = turn + 1, 0 if loss < before else fruitless + 1
@@ -139,17 +170,11 @@ def table_of(linked: LinkedSets, state: LinkedState) -> Assignment | None:
     return linked.table(distinct[:, 0], distinct[:, 1:], rows.astype(np.int64))
 
 
-def draw_by(linked: LinkedSets, phi: Floats, cell: float) -> tuple[Floats, Ints]:
+def draw_by(linked: LinkedSets, phi: Floats, cell: float, small_cover: int) -> tuple[Floats, Ints]:
     """Tables of the alias method: g with weight exp(-φ_g) · min(1, 300 / N_g)."""
-    weight = np.exp(-np.maximum(phi, 0) / cell) * np.minimum(1.0, SMALL_COVER / linked.parts.candidates.support)
+    small = np.minimum(1.0, small_cover / linked.parts.candidates.support)
+    weight = np.exp(-np.maximum(phi, 0) / cell) * small
     return alias_tables(weight)
-
-
-FAILED = 1 << 60  # instead of a change of the loss
-WINDOW = 48  # options that are looked at for a candidate, of those whose part it covers
-COPIES = 3  # rows of each of their types
-LONGEST = 200  # rows that one move may move
-PULLS, DROPS = 0.65, 0.1  # shares of the moves; the others give one row another place
 
 
 class LinkedState(NamedTuple):
@@ -163,8 +188,8 @@ class LinkedState(NamedTuple):
     int32 (rows, sets), the rows of each candidate as a list, -1 at its ends. barred: uint8 (G,), takes no row in this
     move. trial: int32 (sets,). log_row, log_option: int32, log_group: int32 (., sets), rows that have moved and where
     they were. queue: int32, candidates that may be too small. numbers: int64 (3,), lengths of log and queue, and a
-    candidate that may be taken though it has no rows, -1 for none. rows, picks: room for rows that a candidate may
-    take, and their options. cell: int64 (1,), what a cell costs. random: uint64 (1,).
+    candidate that may be taken though it has no rows, -1 for none. rows, picks: scratch space for rows that a
+    candidate may take, and their options. cell: int64 (1,), what a cell costs. random: uint64 (1,).
     """
 
     type_of: Ints32

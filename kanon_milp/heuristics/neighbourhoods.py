@@ -46,6 +46,10 @@ class NeighbourhoodParameters:
     share: float = number(0.25, "of the time left, for one under requirements: a few large ones find what many do not")
     shortest: float = number(2.0, "seconds for one under requirements")
     longest: float = number(20.0, "seconds for one under requirements at most")
+    small: int = number(12, "row types of a group that is always freed completely", least=1)
+    sample: int = number(20, "row types of one candidate's cover that are freed at a time", least=1)
+    outside: int = number(4, "open groups outside, the cheapest, that a row may join")
+    tries: int = number(30, "draws for each entry that is to be freed", least=1)
 
 
 DEFAULT = NeighbourhoodParameters()

@@ -1,6 +1,12 @@
-"""Where annealing may begin: the averaged groups of the required bound, rounded."""
+"""Tables near a relaxation: the averaged groups of the required bound, rounded, and diving.
+
+A dive takes the groups that the linear program over all groups uses most, and solves it again for the rows that are
+left (a diving heuristic with column generation; Sadykov, Vanderbeck, Pessoa, Tahiri, Uchoa 2019).
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,12 +20,27 @@ from kanon_milp.presolve.part import Moving, Part
 from kanon_milp.presolve.ragged import Ragged
 from kanon_milp.system.arrays import Floats, Ints
 from kanon_milp.system.limit import Limit
+from kanon_milp.system.parameters import number, parameters
 
-OPEN = 0.3  # share of the averages in which a candidate is open, from which on it may have rows
 NOTHING = 1e-6  # of a row
 
 
-def rounded(instance: Instance, point: DualPoint) -> Assignment | None:
+@parameters("rounding")
+@dataclass(frozen=True)
+class RoundingParameters:
+    """Tables from averages and from linear programs. Tuned on first rows of Adult under l-diversity and t-closeness."""
+
+    open: float = number(0.3, "of the averages in which a candidate is open, from which on it may have rows", most=1)
+    taken: float = number(0.8, "of a group that a linear program uses, to take it at once", most=1)
+    likely: float = number(0.2, "of a group, where none is used so often, to draw it", most=1)
+    least: float = number(0.1, "of a group, below which nothing is taken any more", most=1)
+    near: float = number(5e-4, "of its value that a linear program on the way may be from its bound", most=1)
+
+
+DEFAULT = RoundingParameters()
+
+
+def rounded(instance: Instance, point: DualPoint, params: RoundingParameters = DEFAULT) -> Assignment | None:
     """A complete assignment near the averages of the bound, whose groups may violate requirements.
 
     The rows of each type are apportioned by largest remainders to those candidates that were open often enough; where
@@ -28,7 +49,7 @@ def rounded(instance: Instance, point: DualPoint) -> Assignment | None:
     if point.rows is None or point.open_share is None:
         return None
     candidates, counts = instance.candidates, instance.types.counts
-    likely = (point.open_share[candidates.candidate_of_pair()] >= OPEN) & (point.rows > NOTHING)
+    likely = (point.open_share[candidates.candidate_of_pair()] >= params.open) & (point.rows > NOTHING)
     pairs = np.flatnonzero(likely)
     types, weights = candidates.members[pairs], point.rows[pairs]
     weights *= counts[types] / np.bincount(types, weights=weights, minlength=len(counts))[types]
@@ -44,14 +65,14 @@ def rounded(instance: Instance, point: DualPoint) -> Assignment | None:
     return Assignment.from_pairs(instance, rows)
 
 
-TAKEN = 0.8  # groups that are used so often are taken all at once
-LIKELY = 0.2  # where there is none, one of those that are used so often is drawn
-LEAST = 0.1  # where none is used so often, nothing is taken any more
-NEAR = 5e-4  # part of its value that a linear program on the way may be from its bound
-
-
 def dive(
-    instance: Instance, point: DualPoint, groups: Groups, start: Assignment, limit: Limit, seed: int
+    instance: Instance,
+    point: DualPoint,
+    groups: Groups,
+    start: Assignment,
+    limit: Limit,
+    seed: int,
+    params: RoundingParameters = DEFAULT,
 ) -> Assignment:
     """A complete assignment. Rows for which there is no group in the end go to the most general candidates that they
     have, whose groups may violate requirements.
@@ -70,9 +91,9 @@ def dive(
         thetas = charges[part.chosen] if len(charges) else charges
         program = RequiredProgram.of(part, DualPoint(multipliers[part.origin], charges=thetas))
         master = Master(program, _within(known, part, left))
-        solved = master.solve(limit, NEAR * max(abs(master.value), 1.0))
+        solved = master.solve(limit, params.near * max(abs(master.value), 1.0))
         # where the rows that are left have no table, groups of some of them are worth taking all the same
-        if solved is None or solved.share.max(initial=0.0) < LEAST:
+        if solved is None or solved.share.max(initial=0.0) < params.least:
             break
         multipliers = multipliers.copy()
         multipliers[part.origin] = master.best.multipliers
@@ -81,7 +102,7 @@ def dive(
             charges[part.chosen] = program.thetas
         share = np.concatenate([solved.share, np.zeros(master.groups.count - len(solved.share))])
         known = _outside(master.groups, part)
-        for c in _chosen(share, random):
+        for c in _chosen(share, random, params):
             span = slice(known.types.indptr[c], known.types.indptr[c + 1])
             types, copies = known.types.values[span], known.copies[span]
             if (left[types] >= copies).all():
@@ -91,12 +112,12 @@ def dive(
     return Assignment.from_pairs(instance, rows)
 
 
-def _chosen(share: Floats, random: np.random.Generator) -> Ints:
+def _chosen(share: Floats, random: np.random.Generator, params: RoundingParameters) -> Ints:
     """Groups to be taken, those that are used most first."""
-    sure = np.flatnonzero(share >= TAKEN)
+    sure = np.flatnonzero(share >= params.taken)
     if len(sure):
         return sure[np.argsort(-share[sure], kind="stable")]
-    likely = np.flatnonzero(share >= min(LIKELY, share.max()))
+    likely = np.flatnonzero(share >= min(params.likely, share.max()))
     return np.array([random.choice(likely, p=share[likely] / share[likely].sum())])
 
 

@@ -1,9 +1,13 @@
-"""Tables from small groups: those that may be part of a good table, by their reduced costs, as a set partitioning
-program, of all rows, or of some at a time where that takes too long.
+"""Tables from groups, as set partitioning programs: of the columns of a linear program, of small groups, of pairs and
+triples.
 
-Where requirements allow groups of a few rows (`bounds.small_groups`), nearly all groups of a good table are such, and
-the relaxation of that program is tight: first 200 rows of Adult, ordered distance of ages, t = 0.3 and 0.2: 100 and
-289.5, optima 100 and 290. Moves of single rows hardly find the way from one such table to a better one.
+* The columns that the linear programs of branch and bound use nearly are a table near its end: a restricted master
+  heuristic (Joncour, Michel, Sadykov, Sverdlov, Vanderbeck 2010).
+* Where requirements allow groups of a few rows (`bounds.small_groups`), nearly all groups of a good table are such, and
+  the relaxation of the program over those of low reduced cost is tight: first 200 rows of Adult, ordered distance of
+  ages, t = 0.3 and 0.2: 100 and 289.5, optima 100 and 290. Moves of single rows hardly find the way from one such table
+  to a better one. It is solved for all rows, or for some at a time where that takes too long.
+* A point of the matching program, rounded where it is integral, leaves a small integer program over pairs and triples.
 """
 
 from __future__ import annotations
@@ -34,16 +38,31 @@ from kanon_milp.solvers.call import SolverOptions
 from kanon_milp.solvers.model import LinearModel
 from kanon_milp.system.arrays import Flags, Floats, Ints
 from kanon_milp.system.limit import Limit
+from kanon_milp.system.parameters import number, parameters
 
-WIDEST, NARROWER = 2.0, 0.7  # cells that a group may cost more than its multipliers; less where there are too many
-NARROWEST = 0.01
-MOST = 60_000  # groups of the first program: all of 5,000 rows is solved in seconds
-SHARE = 0.8  # of the time left, for one program
-SHRINK = 0.5
-SEARCHED, IDLE = 0.8, 0.3  # of a search; the same where the last one has gained nothing
-MORE = 2  # times as many groups where a program of all rows was solved
-SMALLEST = 30
-DRAWS = 30  # for each row that is to be freed
+LEAST_SECONDS = 0.1
+CERTAIN = 1e-6
+
+
+@parameters("small_groups")
+@dataclass(frozen=True)
+class SmallGroupParameters:
+    """Programs over small groups. Tuned on the first rows of Adult under t-closeness, 200 to 5,000."""
+
+    widest: float = number(2.0, "cells that a group may cost more than its multipliers")
+    narrower: float = number(0.7, "times as much, again and again, where there are too many", most=0.99)
+    narrowest: float = number(0.01, "cells, where that ends", least=1e-6)
+    most: int = number(60_000, "groups of the first program: all of 5,000 rows is solved in seconds", least=1)
+    share: float = number(0.8, "of the time left, for one program", most=1)
+    shrink: float = number(0.5, "times as many rows in the next program if one was not solved to the end", most=1)
+    searched: float = number(0.8, "of a search", most=1)
+    idle: float = number(0.3, "of a search where the last one has gained nothing", most=1)
+    more: int = number(2, "times as many groups once a program of all rows was solved", least=1)
+    smallest: int = number(30, "rows of a program, at least", least=1)
+    draws: int = number(30, "draws for each row that is to be freed", least=1)
+
+
+DEFAULT = SmallGroupParameters()
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +79,13 @@ class Columns:
     of_type: sp.csr_array
 
     @classmethod
-    def near(cls, instance: Instance, point: DualPoint, most: int = MOST) -> Columns | None:
+    def near(
+        cls,
+        instance: Instance,
+        point: DualPoint,
+        most: int = DEFAULT.most,
+        params: SmallGroupParameters = DEFAULT,
+    ) -> Columns | None:
         """Those whose reduced cost is lowest, about so many; None where there are none, or more than one relaxation
         says what is required."""
         at = RequiredEvaluator(instance, point.multipliers)
@@ -70,11 +95,11 @@ class Columns:
             return None
         rows = ValuedRows(at.counts, multipliers, relaxed.cells.rank)
         some = at.some(0, 0, instance.candidates.count, np.zeros(instance.candidates.count))
-        width, complete = WIDEST, False
-        while not complete and width >= NARROWEST:
+        width, complete = params.widest, False
+        while not complete and width >= params.narrowest:
             below = np.float64(width * cell_cost(instance))
             complete, candidate, types = list_small_groups(some, rows, small, below, most)
-            width *= NARROWER
+            width *= params.narrower
         if not len(candidate):
             return None
         types = -np.sort(-types, axis=1)
@@ -106,8 +131,14 @@ class Partition:
     rows: how many the next program frees; infinite for all.
     """
 
-    def __init__(self, instance: Instance, columns: Columns, rows: float = math.inf) -> None:
-        self.instance, self.columns, self.rows = instance, columns, rows
+    def __init__(
+        self,
+        instance: Instance,
+        columns: Columns,
+        rows: float = math.inf,
+        params: SmallGroupParameters = DEFAULT,
+    ) -> None:
+        self.instance, self.columns, self.rows, self._params = instance, columns, rows, params
 
     def improve(
         self,
@@ -127,7 +158,7 @@ class Partition:
             if freed is None:
                 break
             model, start = self._program(table, freed)
-            limited = limited_options(adapter, options, effort, seed + begun, SHARE * effort.left)
+            limited = limited_options(adapter, options, effort, seed + begun, self._params.share * effort.left)
             stop = Limit(interrupt=effort.interrupt)
             answer = solve_restricted(model, adapter, limited, stop, start=start, checked=False)
             if answer.x is not None:
@@ -140,7 +171,7 @@ class Partition:
             if answer.optimal:
                 self.rows *= growth(answer, limited, counted=effort.counted)
             else:
-                self.rows = max(SHRINK * min(self.rows, n), SMALLEST)
+                self.rows = max(self._params.shrink * min(self.rows, n), self._params.smallest)
         return table, False
 
     def _free(self, table: Assignment, random: np.random.Generator) -> _Freed | None:
@@ -171,7 +202,7 @@ class Partition:
                     types.extend(table.row_type[by_candidate[begin:end]].tolist())
 
             take(int(random.choice(len(cost), p=cost / cost.sum())))
-            for _ in range(int(DRAWS * self.rows)):
+            for _ in range(int(self._params.draws * self.rows)):
                 if held >= self.rows:
                     break
                 i = types[random.integers(len(types))]
@@ -229,10 +260,10 @@ class Partition:
 class SmallGroupTables:
     """Tables of small groups from turn to turn, as the bound rises."""
 
-    def __init__(self, instance: Instance) -> None:
-        self.instance = instance
+    def __init__(self, instance: Instance, params: SmallGroupParameters = DEFAULT) -> None:
+        self.instance, self._params = instance, params
         self._partition: Partition | None = None
-        self._most, self._value, self._share = MOST, -math.inf, SEARCHED
+        self._most, self._value, self._share = params.most, -math.inf, params.searched
 
     def improve(
         self,
@@ -249,19 +280,16 @@ class SmallGroupTables:
         if point.ascent is None:
             return
         if point.value > self._value:
-            columns = Columns.near(self.instance, point, self._most)
-            self._partition = None if columns is None else Partition(self.instance, columns)
+            columns = Columns.near(self.instance, point, self._most, self._params)
+            self._partition = None if columns is None else Partition(self.instance, columns, params=self._params)
             self._value = point.value
         if self._partition is None:
             return
         part = effort if effort.counted else effort.part(self._share * effort.left)
         found, done = self._partition.improve(table, adapter, options, part, seed, on_better)
-        self._share = SEARCHED if found.cost < table.cost else IDLE
+        self._share = self._params.searched if found.cost < table.cost else self._params.idle
         if done:  # more groups next time, also at the same point
-            self._most, self._value = MORE * self._most, -math.inf
-
-
-LEAST_SECONDS = 0.1
+            self._most, self._value = self._params.more * self._most, -math.inf
 
 
 def best_of_groups(
@@ -296,9 +324,6 @@ def _program(instance: Instance, groups: Groups, most: int) -> LinearModel:
     matrix = sp.csr_array((groups.copies, (groups.types.values, of)), (instance.types.count, groups.count))
     cheap = Constraints(sp.csr_array(loss[None]), np.array([-np.inf]), np.array([float(most)]))
     return set_partitioning(matrix, loss, counts, groups.most(counts), cheap)
-
-
-CERTAIN = 1e-6
 
 
 def table_of(instance: Instance, groups: SmallGroups, times: Ints) -> Assignment:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -17,36 +17,74 @@ from kanon_milp.heuristics.moves import commit
 from kanon_milp.heuristics.repair import repair
 from kanon_milp.heuristics.state import cell_cost, draw, total, uniform
 from kanon_milp.heuristics.valued_chains import reroute
-from kanon_milp.heuristics.valued_construction import Guide
+from kanon_milp.heuristics.valued_construction import PricedCandidates
 from kanon_milp.heuristics.valued_moves import dissolve, mend_some, pull, relocate, shift, swap
-from kanon_milp.heuristics.valued_state import Counted, CountedBoard, own_copy, take_back, wide
+from kanon_milp.heuristics.valued_state import ValuedBoard, ValuedState, own_copy, take_back, wide
 from kanon_milp.heuristics.worker_pool import Effort, InlinePool, Pool
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.system.arrays import Floats, Ints, Ints32
 from kanon_milp.system.jit import compiled_in_place
+from kanon_milp.system.parameters import number, parameters
 
-OPEN_LIMIT, PAIR_LIMIT = 3.0, 12.0  # cells: φ of candidates, and reduced costs of pairs that are looked at
-HOT, COLD = 0.5, 0.1  # temperatures, in cells
-PRICE = 60.0  # cells for a unit of violation: nearly no table on the way has any, the construction had none
-SOFT = 20.0  # the same at first, where the start has violations
-# shares of the moves: pulls, groups dissolved, rows relocated, rows shifted; the others swap. With few values pulls
-# succeed; with many they hardly ever do, and take thirty times as long as a move of one row, the less so where groups
-# have LARGE times as many rows as they must
-FEW_VALUES, LARGE = 3, 4
-SHARES_OF_FEW, SHARES_OF_MANY = (0.4, 0.05, 0.0, 0.25), (0.05, 0.02, 0.4, 0.2)
-SHARES_OF_LARGE = (0.01, 0.02, 0.4, 0.2)
 MENDED = 16  # while a group has a violation, each so many moves one is mended
-MOST_REPAIRED = 10  # groups with a violation in a table that is worth an exact repair
-LOOKS = 200  # options of rows that chains look at after each segment, for every move in it
 LOOKED = 1000  # moves between two looks at whether there is a better table
-MOVES = Moves(first=2000)
-QUICK_MOVES = Moves(first=2000, counted=4000)  # where most of them are
-REPORTING = 0.1  # of the time, for tables on the way, but for the first and the last one
+
+
+@parameters("valued_annealing")
+@dataclass(frozen=True)
+class ValuedAnnealingParameters:
+    """Under requirements. Tuned on Adult and CMC: l-diversity, p-sensitivity and t-closeness of few and many values.
+
+    Shares of the moves: pulls, groups dissolved, rows relocated, rows shifted; the others swap. With few values pulls
+    succeed; with many they hardly ever do, and take thirty times as long as a move of one row, the less so where groups
+    are large.
+    """
+
+    open_limit: float = number(3.0, "cells, φ of the candidates that are looked at")
+    pair_limit: float = number(12.0, "cells, reduced cost of the pairs that are looked at")
+    hot: float = number(0.5, "cells, the temperature at the beginning", least=1e-9)
+    cold: float = number(0.1, "cells, the temperature at the end", least=1e-9)
+    price: float = number(60.0, "cells for a unit of violation: nearly no table on the way has any")
+    soft: float = number(20.0, "cells, the same at first, where the start has violations")
+    few_values: int = number(3, "joint values that are few")
+    large: int = number(4, "times as many rows as they must have, in groups that are large")
+    few_pulls: float = number(0.4, "of the moves pull, where values are few", most=1)
+    few_dissolved: float = number(0.05, "of the moves dissolve a group, where values are few", most=1)
+    few_relocated: float = number(0.0, "of the moves relocate a row, where values are few", most=1)
+    few_shifted: float = number(0.25, "of the moves shift a row, where values are few", most=1)
+    many_pulls: float = number(0.05, "of the moves pull, where values are many", most=1)
+    many_dissolved: float = number(0.02, "of the moves dissolve a group, where values are many", most=1)
+    many_relocated: float = number(0.4, "of the moves relocate a row, where values are many", most=1)
+    many_shifted: float = number(0.2, "of the moves shift a row, where values are many", most=1)
+    large_pulls: float = number(0.01, "of the moves pull, where values are many and most groups are large", most=1)
+    repaired: int = number(10, "groups with a violation in a table that is worth an exact repair")
+    looks: int = number(200, "options of rows that chains look at after each segment, for every move in it")
+    first: int = number(2000, "moves of the first segment, while their rate is not known", least=1)
+    each: int = number(6000, "moves for each row at most", least=1)
+    counted: int = number(1000, "moves for each row where work is counted, and values are few", least=1)
+    counted_quick: int = number(4000, "the same where values are many, and most moves quick", least=1)
+    reporting: float = number(0.1, "of the time, for tables on the way, but for the first and the last", least=1e-6)
+
+    def shares(self, *, few: bool, large: bool) -> Floats:
+        """Up to each kind of move, float64 (4,)."""
+        if few:
+            each = (self.few_pulls, self.few_dissolved, self.few_relocated, self.few_shifted)
+        else:
+            pulls = self.large_pulls if large else self.many_pulls
+            each = (pulls, self.many_dissolved, self.many_relocated, self.many_shifted)
+        return np.cumsum(each)
+
+    def moves(self, *, few: bool) -> Moves:
+        """How many."""
+        return Moves(self.first, self.each, self.counted if few else self.counted_quick)
+
+
+DEFAULT = ValuedAnnealingParameters()
 
 
 def anneal(
-    guide: Guide,
+    pricing: PricedCandidates,
     start: Assignment,
     effort: Effort,
     pool: Pool | None,
@@ -54,6 +92,7 @@ def anneal(
     on_better: Callable[[Assignment], None],
     first: Assignment | None = None,
     seen: SeenPairs | None = None,
+    params: ValuedAnnealingParameters = DEFAULT,
 ) -> Assignment:
     """As many annealings from a table as there are workers, each with a seed of its own; the best table found, never
     worse than the start.
@@ -63,16 +102,16 @@ def anneal(
     first: where to begin instead; its groups may violate requirements. seen: gets the pairs of the tables between
     segments that violate nearly nothing.
     """
-    instance, problem = guide.instance, guide.instance.problem
-    if not guide.priced or not problem.separable or not all(r.merge_closed for r in problem.requirements):
+    instance, problem = pricing.instance, pricing.instance.problem
+    if not pricing.priced or not problem.separable or not all(r.merge_closed for r in problem.requirements):
         return start
     candidates, of_pair = instance.candidates, instance.candidates.candidate_of_pair()
     cell = cell_cost(instance)
-    allowed = guide.phi[of_pair] <= OPEN_LIMIT * cell
-    allowed &= candidates.cost[of_pair] - guide.multipliers[candidates.members] <= PAIR_LIMIT * cell
+    allowed = pricing.phi[of_pair] <= params.open_limit * cell
+    allowed &= candidates.cost[of_pair] - pricing.multipliers[candidates.members] <= params.pair_limit * cell
     begin = first or start
-    board = CountedBoard.of(instance, allowed, begin, seed)
-    if board.counted.rules.silent:
+    board = ValuedBoard.of(instance, allowed, begin, seed)
+    if board.valued.rules.silent:
         return start
     best, check = start, GroupCheck(instance)
     pending: Chain | None = None
@@ -82,7 +121,7 @@ def anneal(
         """Take what a chain has found; as that is slow, not every time, unless work is counted."""
         nonlocal pending, looked, took
         pending, began = chain, time.perf_counter()
-        if effort.counted or began - looked > took / REPORTING:
+        if effort.counted or began - looked > took / params.reporting:
             take(chain.best)
             pending, looked = None, time.perf_counter()
             took = looked - began
@@ -90,7 +129,7 @@ def anneal(
     def take(group: Ints32) -> None:
         nonlocal best
         board.restore(group)
-        placed = board.placed() if board.counted.total[1] == 0 else repair(instance, board.placed(), effort, check)
+        placed = board.placed() if board.valued.total[1] == 0 else repair(instance, board.placed(), effort, check)
         if placed is None:
             return
         tightened = repair(instance, tighten_groups(instance, placed), effort, check)
@@ -99,58 +138,67 @@ def anneal(
             on_better(best)
 
     workers = InlinePool() if pool is None else pool
-    chains = [Chain.of(board.board, seed + number) for number in range(max(1, workers.workers))]
-    schedule = Schedule(HOT * cell, COLD * cell)
+    chains = [Chain.of(board.board, seed + each) for each in range(max(1, workers.workers))]
+    schedule = Schedule(params.hot * cell, params.cold * cell)
     # chains do not know what the rows lose that never move
     never = begin.cost - chains[0].loss
     effort = replace(effort, enough=effort.enough - never)
     chains = [replace(chain, loss=start.cost - never) for chain in chains]
-    few = len(board.counted.rules.columns) <= FEW_VALUES
-    shares = np.cumsum(SHARES_OF_FEW if few else SHARES_OF_LARGE if _large(instance, begin) else SHARES_OF_MANY)
-    run = partial(segment, board.counted, Draw.by_phi(board.board, guide.phi), shares, SOFT if first else PRICE)
-    look = None if seen is None else partial(_look, seen, board)
-    run_chains(chains, run, lambda _: schedule, workers, effort, better, MOVES if few else QUICK_MOVES, look)
+    few = len(board.valued.rules.columns) <= params.few_values
+    shares = params.shares(few=few, large=_large(instance, begin, params.large))
+    soft = params.soft if first else params.price
+    run = partial(segment, board.valued, Draw.by_phi(board.board, pricing.phi), shares, soft, params)
+    look = None if seen is None else partial(_look, seen, board, params)
+    run_chains(chains, run, lambda _: schedule, workers, effort, better, params.moves(few=few), look)
     if pending is not None:
         take(pending.best)
     return best
 
 
-def _look(seen: SeenPairs, board: CountedBoard, chains: list[Chain]) -> None:
+def _look(seen: SeenPairs, board: ValuedBoard, params: ValuedAnnealingParameters, chains: list[Chain]) -> None:
     for chain in chains:
         board.restore(chain.group)
-        if board.counted.total[1] <= MOST_REPAIRED:
-            seen.add(board.board, chain.group, _repaired(board.counted))
+        if board.valued.total[1] <= params.repaired:
+            seen.add(board.board, chain.group, _repaired(board.valued, params.price))
 
 
-def _repaired(c: Counted) -> int:
+def _repaired(c: ValuedState, price: float) -> int:
     """What it takes to repair the violations of a table: about what they are priced at."""
-    return math.ceil(PRICE * float(c.price[1] * c.total[0]))
+    return math.ceil(price * float(c.price[1] * c.total[0]))
 
 
-def _large(instance: Instance, table: Assignment) -> bool:
+def _large(instance: Instance, table: Assignment, times: int) -> bool:
     """Whether most rows are in groups of several times the smallest size."""
     size = group_sizes(instance, table)[table.candidate]
-    large = size >= LARGE * np.maximum(instance.least[table.candidate], 1)
+    large = size >= times * np.maximum(instance.least[table.candidate], 1)
     return int(table.rows[large].sum()) > int(table.rows.sum()) / 2
 
 
 def segment(
-    counted: Counted, draws: Draw, shares: Floats, soft: float, chain: Chain, hot: float, cold: float, moves: int
+    valued: ValuedState,
+    draws: Draw,
+    shares: Floats,
+    soft: float,
+    params: ValuedAnnealingParameters,
+    chain: Chain,
+    hot: float,
+    cold: float,
+    moves: int,
 ) -> Chain:
     """Go on with a chain for so many moves, while the temperature falls from `hot` to `cold`.
 
-    shares: as in `make_moves`. soft: cells for a unit of violation at HOT, that rise up to PRICE. Nothing
+    shares: as in `make_moves`. soft: cells for a unit of violation at the beginning, that rise up to the price. Nothing
     that is handed in is changed, so it may run in any process.
     """
-    c = own_copy(counted, chain.group, chain.random)
-    price = min(soft * (HOT * c.price[1] / cold) ** 2, PRICE)
+    c = own_copy(valued, chain.group, chain.random)
+    price = min(soft * (params.hot * c.price[1] / cold) ** 2, params.price)
     began = time.perf_counter()
     best = chain.best.copy()
     loss = make_moves(c, moves, np.array([hot, cold, price]), shares, draws.chance, draws.alias, best, chain.loss)
-    reroute(c, LOOKS * moves)
+    reroute(c, params.looks * moves)
     # a few groups may keep their violation to the end
-    repaired = total(c.state) + _repaired(c)
-    if c.total[1] <= MOST_REPAIRED and repaired < loss:
+    repaired = total(c.state) + _repaired(c, params.price)
+    if c.total[1] <= params.repaired and repaired < loss:
         best, loss = c.state.group.copy(), repaired
     rate = moves / max(time.perf_counter() - began, 1e-6)
     return Chain(c.state.group, c.state.random, best, loss, chain.made + moves, rate)
@@ -158,7 +206,7 @@ def segment(
 
 @compiled_in_place
 def make_moves(
-    c: Counted, count: int, heat: Floats, shares: Floats, chance: Floats, alias: Ints, best: Ints32, lowest: int
+    c: ValuedState, count: int, heat: Floats, shares: Floats, chance: Floats, alias: Ints, best: Ints32, lowest: int
 ) -> int:
     """Make so many moves while the temperature falls from heat[0] to heat[1], violations at heat[2] cells; one whose
     energy, loss and priced violations, rises by more than -T·log(u) is taken back. shares: up to each kind of move,
@@ -168,17 +216,17 @@ def make_moves(
     """
     s, rows, loss = c.state, len(c.state.group), total(c.state)
     c.price[0] = heat[2] * c.price[1]
-    for number in range(count + 1):
-        if (number % LOOKED == 0 or number == count) and c.total[1] == 0 and loss < lowest:
+    for made in range(count + 1):
+        if (made % LOOKED == 0 or made == count) and c.total[1] == 0 and loss < lowest:
             lowest = loss
             for r in range(rows):
                 best[r] = s.group[r]
-        if number == count:
+        if made == count:
             break
-        temperature = heat[0] * (heat[1] / heat[0]) ** (number / count)
+        temperature = heat[0] * (heat[1] / heat[0]) ** (made / count)
         limit, before = -temperature * math.log(uniform(s)), c.total[0]
         kind = uniform(s)
-        if c.total[1] > 0 and number % MENDED == 0:
+        if c.total[1] > 0 and made % MENDED == 0:
             change = mend_some(c, limit)
         elif kind < shares[0]:
             g = draw(s) % len(alias)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kanon_milp.heuristics.state import draw
-from kanon_milp.heuristics.valued_state import Counted, exchanged, put, take_back, wide, with_one
+from kanon_milp.heuristics.valued_state import ValuedState, exchanged, put, take_back, wide, with_one
 from kanon_milp.system.arrays import Floats, Ints, Ints32
 from kanon_milp.system.jit import compiled_in_place, compiled_part_in_place
 
@@ -50,7 +50,7 @@ class Search(NamedTuple):
     energy: Floats
 
 
-def reroute(c: Counted, work: int) -> int:
+def reroute(c: ValuedState, work: int) -> int:
     """Make chains that lower the energy, loss and priced violations, until there is none or so many options of rows
     have been looked at; returns the change of the loss."""
     values = len(c.rules.columns)
@@ -79,7 +79,7 @@ def reroute(c: Counted, work: int) -> int:
 
 
 @compiled_in_place
-def leave(c: Counted, gains: Floats) -> None:
+def leave(c: ValuedState, gains: Floats) -> None:
     """What it gains to take a row of each value out of each group into `gains`, float64 (G · J,), -1 where it has none:
     its cost, and less violation."""
     s, values = c.state, len(c.rules.columns)
@@ -95,7 +95,7 @@ def leave(c: Counted, gains: Floats) -> None:
 
 
 @compiled_in_place
-def heal(c: Counted, search: Search) -> None:
+def heal(c: ValuedState, search: Search) -> None:
     """Make chains from groups that have a violation."""
     values = len(c.rules.columns)
     first = draw(c.state) % values
@@ -107,7 +107,7 @@ def heal(c: Counted, search: Search) -> None:
 
 
 @compiled_in_place
-def lower(c: Counted, search: Search, sources: Ints) -> None:
+def lower(c: ValuedState, search: Search, sources: Ints) -> None:
     """Make chains from these groups and values, by falling gain."""
     values = len(c.rules.columns)
     search.at[STAMP] += 1
@@ -117,7 +117,7 @@ def lower(c: Counted, search: Search, sources: Ints) -> None:
 
 
 @compiled_part_in_place
-def chain(c: Counted, search: Search, h: int, v: int, most: int) -> bool:
+def chain(c: ValuedState, search: Search, h: int, v: int, most: int) -> bool:
     """Make the best of the shortest chains that begin with a row of value v of group h and lower the energy;
     False if there is none. most: nodes that are looked at.
 
@@ -158,18 +158,18 @@ def chain(c: Counted, search: Search, h: int, v: int, most: int) -> bool:
 
 
 @compiled_part_in_place
-def _hand_on(c: Counted, search: Search, k: int, u: int, node: int) -> None:
+def _hand_on(c: ValuedState, search: Search, k: int, u: int, node: int) -> None:
     """Where the rows of group k can go that it hands on for one of value u; of the source, where u is -1, the rows of
     its value."""
-    s, room, at, values = c.state, c.room, search.at, len(c.rules.columns)
-    room.stamp[0] += 1
+    s, scratch, at, values = c.state, c.scratch, search.at, len(c.rules.columns)
+    scratch.stamp[0] += 1
     r = wide(s.first[k])
     while r >= 0:
         v = c.value[r]
-        if u >= 0 and room.known[v] != room.stamp[0]:
-            room.known[v] = room.stamp[0]
-            room.change[v] = 0.0 if u == v else exchanged(c, k, u, v)
-        if v == at[VALUE] if u < 0 else room.change[v] <= 0:
+        if u >= 0 and scratch.known[v] != scratch.stamp[0]:
+            scratch.known[v] = scratch.stamp[0]
+            scratch.change[v] = 0.0 if u == v else exchanged(c, k, u, v)
+        if v == at[VALUE] if u < 0 else scratch.change[v] <= 0:
             i = s.type_of[r]
             begin, end = s.options.indptr[i], s.options.indptr[i + 1]
             at[WORK] -= end - begin
@@ -186,7 +186,7 @@ def _hand_on(c: Counted, search: Search, k: int, u: int, node: int) -> None:
 
 
 @compiled_part_in_place
-def _aim(c: Counted, search: Search, g: int, v: int) -> None:
+def _aim(c: ValuedState, search: Search, g: int, v: int) -> None:
     """Whether a chain had better end with a row of value v in group g."""
     s, at = c.state, search.at
     if g == at[SOURCE]:

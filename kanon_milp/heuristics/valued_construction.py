@@ -1,4 +1,4 @@
-"""A first table under requirements, guided by the multipliers of the bound."""
+"""A first table under requirements, from the candidates priced at the multipliers of the bound."""
 
 from __future__ import annotations
 
@@ -15,38 +15,32 @@ from kanon_milp.bounds.parameters import SubproblemParameters
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.bounds.tree_subproblem import TreeArrays, ValuedCover, ValuedRows, Workspace, make_workspace
 from kanon_milp.bounds.valued_groups import ValuedCandidates, candidate_of, cheapest_of_candidate, choose_rows
+from kanon_milp.heuristics.construction import DEFAULT, ConstructionParameters
 from kanon_milp.heuristics.greedy import greedy
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.grouping import most_general_pairs
 from kanon_milp.heuristics.repair import repair
 from kanon_milp.heuristics.state import cell_cost
 from kanon_milp.heuristics.valued_moves import absorb, descend, mend_all, settle
-from kanon_milp.heuristics.valued_state import CountedBoard, Rules, count_in, rules_of, violation_of
+from kanon_milp.heuristics.valued_state import Rules, ValuedBoard, count_in, rules_of, violation_of
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.system.arrays import Floats, Ints, Ints32
 from kanon_milp.system.jit import compiled, compiled_part_in_place
 from kanon_milp.system.limit import Limit
 
-TRIES = SubproblemParameters.tries  # as a number, which compiled code can read
-SLACKS = (0.0, 0.5, 1.0, 2.0)  # cells by which a group may cost more than its multipliers
-PROMISING = 1.5  # cells; candidates with a larger φ are not worth a look
-LOOKED_AT = 3.0  # cells; the same for the rows that mending moves
-MENDING = 60.0  # cells for a unit of violation
-EXCHANGES = 40  # rows that are exchanged in a group that meets one relaxation and not all
-PAIRED = 32  # values up to which one row is exchanged for another
-TRIED = 50  # rows of each value that are tried for a group that is mended
 NEVER = np.float64(np.inf)  # φ of a candidate without a group
 CHUNK = 1000  # candidates between two looks at the clock
 
 
 class Rest(NamedTuple):
-    """Rows without a group yet, and room to work in.
+    """Rows without a group yet, and scratch space.
 
     left: float64 (t,), rows without a group. rows: int64 (pairs,), those that have one. value: int64 (t,), joint value.
     members: the covers; covers: the same, each sorted by value, then by falling multiplier. taken: float64 (t,) and
     amount: int64 (t,), 0 but for the group that is made. counts: int32 (1, columns). cells: int64 (J, 3), of the cover
     where a value begins and ends, and behind the last row that is taken. price: of a unit of violation.
+    exchanges, paired: as in `ConstructionParameters`.
     """
 
     left: Floats
@@ -59,9 +53,17 @@ class Rest(NamedTuple):
     counts: Ints32
     cells: Ints
     price: float
+    exchanges: int
+    paired: int
 
 
-def construct(instance: Instance, point: DualPoint, limit: Limit, seed: int = 0) -> Assignment | None:
+def construct(
+    instance: Instance,
+    point: DualPoint,
+    limit: Limit,
+    seed: int = 0,
+    params: ConstructionParameters = DEFAULT,
+) -> Assignment | None:
     """A complete assignment whose groups satisfy every requirement; None if none is found.
 
     For rising slack, go through the candidates, once those first that were open most often in the averages of the
@@ -73,28 +75,30 @@ def construct(instance: Instance, point: DualPoint, limit: Limit, seed: int = 0)
     """
     if not instance.problem.separable:
         return None
-    best, guide = None, Guide.of(instance, point)
-    if guide.priced:
+    best, pricing = None, PricedCandidates.of(instance, point)
+    if pricing.priced:
         seconds, check = limit.seconds, GroupCheck(instance)
         # converged multipliers say the same of many candidates, their averages still tell them apart
-        for key in ([] if point.open_share is None else [-point.open_share]) + [guide.phi]:
+        for key in ([] if point.open_share is None else [-point.open_share]) + [pricing.phi]:
             if best is not None and seconds is not None and limit.left < seconds / 2:
                 break
-            placed = _place(instance, guide, key, limit)
-            found = repair(instance, _mended(instance, placed, guide, seed, limit), limit, check)
+            placed = _place(instance, pricing, key, limit, params)
+            found = repair(instance, _mended(instance, placed, pricing, seed, limit, params), limit, check)
             if best is None or (found is not None and found.cost < best.cost):
                 best = found
     return greedy(instance, limit) if best is None else best
 
 
-def _place(instance: Instance, guide: Guide, key: Floats, limit: Limit) -> Ints:
+def _place(
+    instance: Instance, pricing: PricedCandidates, key: Floats, limit: Limit, params: ConstructionParameters
+) -> Ints:
     """Rows of every pair, int64 (pairs,), those that are left over at the most general candidate that they have.
 
     key: float64 (G,), candidates are gone through by rising key, then φ.
     """
     candidates, cell = instance.candidates, cell_cost(instance)
     rules, value, tries = *rules_of(instance), SubproblemParameters().tries
-    order = np.lexsort((-guide.multipliers, value))
+    order = np.lexsort((-pricing.multipliers, value))
     width = int(rules.columns.max(initial=-1)) + 1
     types, pairs = instance.types.count, candidates.pairs
     rest = Rest(
@@ -107,44 +111,55 @@ def _place(instance: Instance, guide: Guide, key: Floats, limit: Limit) -> Ints:
         amount=np.zeros(types, np.int64),
         counts=np.zeros((1, width), np.int32),
         cells=np.zeros((len(rules.columns), 3), np.int64),
-        price=MENDING * cell,
+        price=params.mending * cell,
+        exchanges=params.exchanges,
+        paired=params.paired,
     )
-    promising = np.flatnonzero(guide.phi <= PROMISING * cell)
-    promising = promising[np.lexsort((guide.phi[promising], key[promising]))]
-    for slack in SLACKS:
-        for v, priced in enumerate(guide.priced):
-            bound_here = promising[guide.which[promising] == v]
-            rows = priced.rows(rest.left, guide.multipliers)
+    promising = np.flatnonzero(pricing.phi <= params.promising * cell)
+    promising = promising[np.lexsort((pricing.phi[promising], key[promising]))]
+    for slack in params.slacks:
+        for v, priced in enumerate(pricing.priced):
+            bound_here = promising[pricing.which[promising] == v]
+            rows = priced.rows(rest.left, pricing.multipliers)
             for begin in range(0, len(bound_here), CHUNK):
                 if limit.over:
                     break
                 chunk = bound_here[begin : begin + CHUNK]
                 _place_groups(
-                    chunk, slack * cell, tries, priced.candidates, rows, priced.tree, priced.room, rest, rules
+                    chunk, slack * cell, tries, priced.candidates, rows, priced.tree, priced.scratch, rest, rules
                 )
     left = np.round(rest.left).astype(np.int64)
     rest.rows[most_general_pairs(instance)] += left
     return rest.rows
 
 
-def mended(instance: Instance, start: Assignment, phi: Floats, limit: Limit, seed: int = 0) -> Assignment | None:
+def mended(
+    instance: Instance,
+    start: Assignment,
+    phi: Floats,
+    limit: Limit,
+    seed: int = 0,
+    params: ConstructionParameters = DEFAULT,
+) -> Assignment | None:
     """A table whose groups are large enough, changed until they satisfy every requirement as well; None if that cannot
     be.
 
     phi: float64 (G,), φ_g; rows are moved among candidates where it is low.
     """
-    return repair(instance, _on_board(instance, start, phi, seed).placed(), limit)
+    return repair(instance, _on_board(instance, start, phi, seed, params).placed(), limit)
 
 
-def _on_board(instance: Instance, start: Assignment, phi: Floats, seed: int) -> CountedBoard:
+def _on_board(
+    instance: Instance, start: Assignment, phi: Floats, seed: int, params: ConstructionParameters
+) -> ValuedBoard:
     """Move single rows until no group has a violation, and where that does not help, all rows of groups."""
     cell = cell_cost(instance)
-    allowed = phi[instance.candidates.candidate_of_pair()] <= LOOKED_AT * cell
-    board = CountedBoard.of(instance, allowed, start, seed)
-    c = board.counted
-    c.price[0] = MENDING * cell
+    allowed = phi[instance.candidates.candidate_of_pair()] <= params.looked_at * cell
+    board = ValuedBoard.of(instance, allowed, start, seed)
+    c = board.valued
+    c.price[0] = params.mending * cell
     settle(c)
-    mend_all(c, np.argsort(c.state.size[:-1]), TRIED)  # the largest groups last
+    mend_all(c, np.argsort(c.state.size[:-1]), params.tried)  # the largest groups last
     for g in np.flatnonzero(c.violation).tolist():
         while c.violation[g] > 0 and absorb(c, g):
             pass
@@ -152,16 +167,18 @@ def _on_board(instance: Instance, start: Assignment, phi: Floats, seed: int) -> 
     return board
 
 
-def _mended(instance: Instance, rows: Ints, guide: Guide, seed: int, limit: Limit) -> Assignment:
+def _mended(
+    instance: Instance, rows: Ints, pricing: PricedCandidates, seed: int, limit: Limit, params: ConstructionParameters
+) -> Assignment:
     """As `_on_board`; then open candidates one by one where that pays.
 
     rows: int64 (pairs,), a complete assignment.
     """
-    board = _on_board(instance, Assignment.from_pairs(instance, rows), guide.phi, seed)
-    c, cell = board.counted, cell_cost(instance)
-    phi = guide.phi[board.board.candidate]
+    board = _on_board(instance, Assignment.from_pairs(instance, rows), pricing.phi, seed, params)
+    c, cell = board.valued, cell_cost(instance)
+    phi = pricing.phi[board.board.candidate]
     order = np.argsort(phi, kind="stable")
-    order = order[phi[order] <= PROMISING * cell]
+    order = order[phi[order] <= params.promising * cell]
     for begin in range(0, len(order), CHUNK):
         if limit.over:
             break
@@ -177,7 +194,7 @@ def _place_groups(
     priced: ValuedCandidates[np.float64],
     rows: ValuedRows[np.float64],
     tree: TreeArrays[np.float64],
-    room: Workspace[np.float64],
+    scratch: Workspace[np.float64],
     rest: Rest,
     rules: Rules,
 ) -> None:
@@ -194,11 +211,11 @@ def _place_groups(
             continue
         whole = candidate_of(priced, g)
         one = ValuedCover(cost, whole.theta, least, int(left), whole.members, whole.values, whole.begins)
-        phi, _, size = cheapest_of_candidate(least, tries, NEVER, False, one, rows, tree, room)
+        phi, _, size = cheapest_of_candidate(least, tries, NEVER, False, one, rows, tree, scratch)
         if phi >= 0:
             continue
-        for at in range(choose_rows(size, one, rows, tree, room)):
-            rest.taken[room.chosen[at]] += room.chosen_amounts[at]
+        for at in range(choose_rows(size, one, rows, tree, scratch)):
+            rest.taken[scratch.chosen[at]] += scratch.chosen_amounts[at]
         value, good = _integral(begin, end, least, cost, rows.multipliers, rest, rules)
         for i in priced.members[begin:end]:
             if rest.amount[i] > 0:
@@ -237,7 +254,7 @@ def _integral(
             count_in(rules, counts, 0, u, rows)
     values = len(cells)
     violation = violation_of(rules, counts, 0, size, least)
-    for _ in range(EXCHANGES):
+    for _ in range(rest.exchanges):
         if violation == 0 and size > 0:
             return value, True
         best, enters, leaves = -1e-9, -1, -1
@@ -245,7 +262,7 @@ def _integral(
             entering = _next(a, rest)
             if a >= 0 and entering < 0:
                 continue
-            for b in range(-1, values if a < 0 or values <= PAIRED else 0):
+            for b in range(-1, values if a < 0 or values <= rest.paired else 0):
                 leaving = _last(b, rest)
                 if a == b or (b >= 0 and leaving < 0):
                     continue
@@ -322,7 +339,7 @@ class Priced:
     candidates: ValuedCandidates[np.float64]
     rank: Ints
     tree: TreeArrays[np.float64]
-    room: Workspace[np.float64]
+    scratch: Workspace[np.float64]
 
     def rows(self, counts: Floats, multipliers: Floats) -> ValuedRows[np.float64]:
         """Row types with these numbers of rows."""
@@ -330,7 +347,7 @@ class Priced:
 
 
 @dataclass(frozen=True, eq=False)
-class Guide:
+class PricedCandidates:
     """phi: float64 (G,), φ_g, the largest of the relaxations, and 0 for candidates without a row of negative reduced
     cost; which: int64 (G,), the number of that relaxation.
     multipliers: float64 (t,), λ. priced: one for each relaxation; none where no requirement is about a value."""
@@ -342,14 +359,14 @@ class Guide:
     priced: tuple[Priced, ...]
 
     @classmethod
-    def of(cls, instance: Instance, point: DualPoint) -> Guide:
+    def of(cls, instance: Instance, point: DualPoint) -> PricedCandidates:
         """φ of every candidate at a point; what is known of the last points is kept, since it takes a while."""
         if point not in _KNOWN:
             _KNOWN[point] = cls._of(instance, point)
         return _KNOWN[point]
 
     @classmethod
-    def _of(cls, instance: Instance, point: DualPoint) -> Guide:
+    def _of(cls, instance: Instance, point: DualPoint) -> PricedCandidates:
         count, multipliers = instance.candidates.count, np.ascontiguousarray(point.multipliers)
         if not relaxations_of(instance):
             nothing = np.zeros(count)
@@ -364,8 +381,8 @@ class Guide:
             thetas = np.ascontiguousarray(at.thetas(place, v))
             candidates = relaxed.cells.candidates(instance, covers, at.candidates.cost, thetas)
             phis.append(at.every_phi(v, multipliers, thetas))
-            room = make_workspace(widest, relaxed.tree)
-            priced.append(Priced(candidates, relaxed.cells.rank, relaxed.tree, room))
+            scratch = make_workspace(widest, relaxed.tree)
+            priced.append(Priced(candidates, relaxed.cells.rank, relaxed.tree, scratch))
         found = np.array(phis)
         # poor multipliers say little of candidates none of whose rows is worth its place: these are not left out
         reduced = at.candidates.cost[of_pair := instance.candidates.candidate_of_pair()]
@@ -375,4 +392,4 @@ class Guide:
         return cls(instance, most, found.argmax(axis=0).astype(np.int64), multipliers, tuple(priced))
 
 
-_KNOWN: WeakKeyDictionary[DualPoint, Guide] = WeakKeyDictionary()  # a point belongs to one instance
+_KNOWN: WeakKeyDictionary[DualPoint, PricedCandidates] = WeakKeyDictionary()  # a point belongs to one instance

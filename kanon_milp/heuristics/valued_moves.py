@@ -1,7 +1,7 @@
 """The moves of local search under requirements; compiled.
 
-Each returns the change of the loss, or inf where it cannot be made; what it does to violations is in `Counted.total`.
-A move that is not wanted is taken back with `take_back`, one that is wanted is kept with `moves.commit`.
+Each returns the change of the loss, or inf where it cannot be made; what it does to violations is in the `total` of the
+state. A move that is not wanted is taken back with `take_back`, one that is wanted is kept with `moves.commit`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kanon_milp.heuristics.state import draw, uniform
 from kanon_milp.heuristics.valued_state import (
     FRACTION,
     SAMPLE,
-    Counted,
+    ValuedState,
     best_target,
     exchanged,
     may_have,
@@ -41,9 +41,9 @@ GOLDEN = 0.6180339887498949
 
 
 @compiled_part_in_place
-def step(c: Counted, h: int, tried: int) -> float:
+def step(c: ValuedState, h: int, tried: int) -> float:
     """Move the one row in or out of group h that lowers loss and violations most; inf if none does."""
-    s, room = c.state, c.room
+    s, scratch = c.state, c.scratch
     values = len(c.rules.columns)
     best, row, into = -ROUNDING, -1, -1
     first = draw(s) % values
@@ -61,7 +61,7 @@ def step(c: Counted, h: int, tried: int) -> float:
                 energy = lost + c.price[0] * (change + with_one(c, other, u, -1))
                 if energy < best:
                     best, row, into = energy, r, h
-    room.stamp[0] += 1
+    scratch.stamp[0] += 1
     targets, r = 0, of_group(c, h)
     for _ in range(LEAVING):
         if r < 0:
@@ -69,12 +69,12 @@ def step(c: Counted, h: int, tried: int) -> float:
             if r < 0:
                 break
         u = c.value[r]
-        if room.known[u] != room.stamp[0]:
-            room.known[u] = room.stamp[0]
-            room.change[u] = with_one(c, h, u, -1)
-        if room.change[u] < 0:
+        if scratch.known[u] != scratch.stamp[0]:
+            scratch.known[u] = scratch.stamp[0]
+            scratch.change[u] = with_one(c, h, u, -1)
+        if scratch.change[u] < 0:
             g, energy = best_target(c, r, h)
-            energy += c.price[0] * room.change[u]
+            energy += c.price[0] * scratch.change[u]
             if g >= 0 and energy < best:
                 best, row, into = energy, r, g
             targets += 1
@@ -87,7 +87,7 @@ def step(c: Counted, h: int, tried: int) -> float:
 
 
 @compiled_part_in_place
-def mend(c: Counted, h: int, steps: int, tried: int) -> float:
+def mend(c: ValuedState, h: int, steps: int, tried: int) -> float:
     """Move rows in and out of group h as long as it has a violation and that lowers it; returns the change."""
     delta = 0.0
     for _ in range(steps):
@@ -101,7 +101,7 @@ def mend(c: Counted, h: int, steps: int, tried: int) -> float:
 
 
 @compiled_part_in_place
-def dissolve(c: Counted, h: int, limit: float) -> float:
+def dissolve(c: ValuedState, h: int, limit: float) -> float:
     """Move all rows of h to the open candidates where they cost least; inf if a row has none, or that is too much."""
     s = c.state
     if s.first[h] < 0 or s.parked[h] > 0:
@@ -122,7 +122,7 @@ def dissolve(c: Counted, h: int, limit: float) -> float:
 
 
 @compiled_part_in_place
-def pull(c: Counted, g: int, limit: float) -> float:
+def pull(c: ValuedState, g: int, limit: float) -> float:
     """Open g, or let it grow: it takes rows, the cheapest for what it lacks, then those that gain by it; groups that
     could not spare them are mended or dissolved."""
     s = c.state
@@ -159,10 +159,10 @@ def pull(c: Counted, g: int, limit: float) -> float:
 
 
 @compiled_part_in_place
-def _offers(c: Counted, g: int) -> tuple[int, int]:
-    """Rows that g could have into `room`, with the change of the loss, and where its group is as small as can
+def _offers(c: ValuedState, g: int) -> tuple[int, int]:
+    """Rows that g could have into `scratch`, with the change of the loss, and where its group is as small as can
     be something at random for that. Returns how many, and what all that larger groups can spare would change."""
-    s, room = c.state, c.room
+    s, scratch = c.state, c.scratch
     begin = s.covers.indptr[g]
     covered = s.covers.indptr[g + 1] - begin
     sampled, found, gain = min(covered, SAMPLE), 0, 0
@@ -176,11 +176,11 @@ def _offers(c: Counted, g: int) -> tuple[int, int]:
         if h == g:
             continue
         u = c.value[r]
-        room.row[found], room.code[found] = r, u
-        room.price[found] = s.cost[g] - s.cost[h]
-        room.checked[found] = s.size[h] <= s.least[h]
-        if room.checked[found]:
-            room.price[found] += _breaking(c, h, u)
+        scratch.row[found], scratch.code[found] = r, u
+        scratch.price[found] = s.cost[g] - s.cost[h]
+        scratch.checked[found] = s.size[h] <= s.least[h]
+        if scratch.checked[found]:
+            scratch.price[found] += _breaking(c, h, u)
         elif s.cost[h] > s.cost[g]:
             gain += s.cost[g] - s.cost[h]
         found += 1
@@ -188,7 +188,7 @@ def _offers(c: Counted, g: int) -> tuple[int, int]:
 
 
 @compiled_part_in_place
-def _breaking(c: Counted, h: int, u: int) -> float:
+def _breaking(c: ValuedState, h: int, u: int) -> float:
     s = c.state
     change = with_one(c, h, u, -1) if s.size[h] > s.least[h] else 1.0 + FRACTION
     if change <= 0:
@@ -197,64 +197,64 @@ def _breaking(c: Counted, h: int, u: int) -> float:
 
 
 @compiled_part_in_place
-def _fill(c: Counted, g: int, found: int, limit: float) -> float:
+def _fill(c: ValuedState, g: int, found: int, limit: float) -> float:
     """Give g the rows of the sample that cost least, violations included, until it has none."""
-    s, room = c.state, c.room
+    s, scratch = c.state, c.scratch
     delta = 0.0
     for _ in range(2 * s.least[g] + 4):
         if s.size[g] > 0 and c.violation[g] == 0:
             break
-        room.stamp[0] += 1
+        scratch.stamp[0] += 1
         best, chosen = np.inf, -1
         for a in range(found):
-            u = room.code[a]
-            if room.row[a] < 0:
+            u = scratch.code[a]
+            if scratch.row[a] < 0:
                 continue
-            if room.known[u] != room.stamp[0]:
-                room.known[u] = room.stamp[0]
-                room.change[u] = c.price[0] * with_one(c, g, u, 1)
-            if room.price[a] + room.change[u] >= best:
+            if scratch.known[u] != scratch.stamp[0]:
+                scratch.known[u] = scratch.stamp[0]
+                scratch.change[u] = c.price[0] * with_one(c, g, u, 1)
+            if scratch.price[a] + scratch.change[u] >= best:
                 continue
-            if not room.checked[a]:  # only those that look best so far are worth it
-                room.checked[a] = True
-                room.price[a] += _breaking(c, wide(s.group[room.row[a]]), u)
-            if room.price[a] + room.change[u] < best:
-                best, chosen = room.price[a] + room.change[u], a
+            if not scratch.checked[a]:  # only those that look best so far are worth it
+                scratch.checked[a] = True
+                scratch.price[a] += _breaking(c, wide(s.group[scratch.row[a]]), u)
+            if scratch.price[a] + scratch.change[u] < best:
+                best, chosen = scratch.price[a] + scratch.change[u], a
         if chosen < 0 or (s.size[g] >= 2 * s.least[g] and best >= 0):
             return np.inf
-        delta += put(c, room.row[chosen], g)
-        room.row[chosen] = -1
+        delta += put(c, scratch.row[chosen], g)
+        scratch.row[chosen] = -1
         if delta > limit:
             return np.inf
     return delta
 
 
 @compiled_part_in_place
-def _top_up(c: Counted, g: int, found: int) -> float:
+def _top_up(c: ValuedState, g: int, found: int) -> float:
     """Give g the rows of the sample that gain by it wherever that violates nothing."""
-    s, room = c.state, c.room
+    s, scratch = c.state, c.scratch
     delta = 0.0
     if c.violation[g] > 0:
         return delta
-    room.stamp[0] += 1
+    scratch.stamp[0] += 1
     for a in range(found):
-        r = room.row[a]
+        r = scratch.row[a]
         if r < 0:
             continue
-        h, u = wide(s.group[r]), room.code[a]
+        h, u = wide(s.group[r]), scratch.code[a]
         if s.cost[h] <= s.cost[g] or s.size[h] <= s.least[h]:
             continue
-        if room.known[u] != room.stamp[0]:
-            room.known[u] = room.stamp[0]
-            room.change[u] = with_one(c, g, u, 1)
-        if room.change[u] <= 0 and with_one(c, h, u, -1) <= 0:
+        if scratch.known[u] != scratch.stamp[0]:
+            scratch.known[u] = scratch.stamp[0]
+            scratch.change[u] = with_one(c, g, u, 1)
+        if scratch.change[u] <= 0 and with_one(c, h, u, -1) <= 0:
             delta += put(c, r, g)
-            room.stamp[0] += 1
+            scratch.stamp[0] += 1
     return delta
 
 
 @compiled_part_in_place
-def shift(c: Counted, r: int, limit: float) -> float:
+def shift(c: ValuedState, r: int, limit: float) -> float:
     """Move one row to a random open group; inf if loss and violations rise by more than the limit."""
     s = c.state
     i, h, u = s.type_of[r], wide(s.group[r]), c.value[r]
@@ -272,7 +272,7 @@ def shift(c: Counted, r: int, limit: float) -> float:
 
 
 @compiled_part_in_place
-def relocate(c: Counted, r: int, limit: float) -> float:
+def relocate(c: ValuedState, r: int, limit: float) -> float:
     """Move one row that its group can spare to the open group where it costs least, violations included; inf if that
     is more than the limit."""
     s = c.state
@@ -287,7 +287,7 @@ def relocate(c: Counted, r: int, limit: float) -> float:
 
 
 @compiled_part_in_place
-def swap(c: Counted, r: int, limit: float) -> float:
+def swap(c: ValuedState, r: int, limit: float) -> float:
     """Exchange a row for one of another value that is in a group that may have it; the loss stays. inf if violations
     rise by more than the limit."""
     s = c.state
@@ -307,7 +307,7 @@ def swap(c: Counted, r: int, limit: float) -> float:
 
 
 @compiled_part_in_place
-def mend_some(c: Counted, limit: float) -> float:
+def mend_some(c: ValuedState, limit: float) -> float:
     """Mend a group that has a violation, the first one from a random one on; now and then dissolve it where that does
     not help."""
     s = c.state
@@ -325,7 +325,7 @@ def mend_some(c: Counted, limit: float) -> float:
 
 
 @compiled_in_place
-def settle(c: Counted) -> int:
+def settle(c: ValuedState) -> int:
     """Move rows to the open candidates where they cost least, violations included; returns the change of the loss."""
     s = c.state
     delta = 0
@@ -339,7 +339,7 @@ def settle(c: Counted) -> int:
 
 
 @compiled_in_place
-def descend(c: Counted, order: Ints) -> None:
+def descend(c: ValuedState, order: Ints) -> None:
     """Pull these candidates one by one, wherever that lowers the loss and violates nothing."""
     s = c.state
     for g in order:
@@ -351,7 +351,7 @@ def descend(c: Counted, order: Ints) -> None:
 
 
 @compiled_in_place
-def mend_all(c: Counted, order: Ints, tried: int) -> None:
+def mend_all(c: ValuedState, order: Ints, tried: int) -> None:
     """Mend these groups one after the other."""
     s = c.state
     for g in order:
@@ -365,7 +365,7 @@ def mend_all(c: Counted, order: Ints, tried: int) -> None:
 
 
 @compiled_in_place
-def absorb(c: Counted, g: int) -> bool:
+def absorb(c: ValuedState, g: int) -> bool:
     """Move the rows of one other group into g, the one that costs least for what it mends; False if there is none."""
     s = c.state
     groups = len(s.cost) - 1
@@ -392,7 +392,7 @@ def absorb(c: Counted, g: int) -> bool:
 
 
 @compiled_part_in_place
-def _all_may(c: Counted, h: int, g: int) -> bool:
+def _all_may(c: ValuedState, h: int, g: int) -> bool:
     s = c.state
     r = wide(s.first[h])
     while r >= 0:

@@ -36,11 +36,6 @@ from kanon_milp.solvers.model import LinearModel
 from kanon_milp.system.arrays import Flags, Floats, Ints
 from kanon_milp.system.limit import Limit
 
-SMALL = 12  # row types of a group that is always freed completely
-SAMPLE = 20  # row types of one candidate's cover that are freed at a time
-OUTSIDE = 4  # open groups outside, the cheapest, that a row may join
-TRIES = 30  # draws for each row type that is to be freed
-
 
 @dataclass(frozen=True, eq=False)
 class Neighbourhood:
@@ -69,9 +64,15 @@ class Landscape:
     allowed: bool (pairs of the instance,). check: one that knows some groups already.
     """
 
-    def __init__(self, instance: Instance, allowed: Flags, check: GroupCheck | None = None) -> None:
+    def __init__(
+        self,
+        instance: Instance,
+        allowed: Flags,
+        check: GroupCheck | None = None,
+        params: NeighbourhoodParameters = DEFAULT,
+    ) -> None:
         candidates = instance.candidates
-        self.instance = instance
+        self.instance, self._params = instance, params
         of_pair = candidates.candidate_of_pair()[allowed].astype(np.int64)
         members = candidates.members[allowed].astype(np.int64)
         self.covers: Ragged[np.int64] = Ragged(indptr_of(np.bincount(of_pair, minlength=candidates.count)), members)
@@ -107,7 +108,11 @@ class Landscape:
         now = np.isin(key, table.candidate[free] * len(types) + place)
         candidate, of_type = candidate[first], of_type[first]
         keep = now | ~busy[candidate]
-        keep &= now | ~held[candidate] | _cheapest(of_type, instance.candidates.cost[candidate], held[candidate])
+        keep &= (
+            now
+            | ~held[candidate]
+            | _cheapest(of_type, instance.candidates.cost[candidate], held[candidate], self._params.outside)
+        )
         moving = Moving(types, counts, candidate[keep], of_type[keep], table, free, self.code)
         now = now[keep]
         stays = held | np.isin(np.arange(len(held)), moving.candidate[now])
@@ -135,14 +140,14 @@ class Landscape:
             if free[entry] or not usable[entry]:
                 return
             begin, end = np.searchsorted(used, table.candidate[entry] + np.arange(2))
-            group = order[begin:end] if end - begin <= max(SMALL, size // 4) else np.array([entry])
+            group = order[begin:end] if end - begin <= max(self._params.small, size // 4) else np.array([entry])
             group = group[~free[group]]
             free[group] = True
             found.extend(group.tolist())
 
         weight = table.rows * cost * usable
         take(int(random.choice(len(cost), p=weight / weight.sum())))
-        for _ in range(TRIES * size):
+        for _ in range(self._params.tries * size):
             if len(found) >= size:
                 break
             i = int(table.row_type[found[random.integers(len(found))]])
@@ -151,9 +156,9 @@ class Landscape:
                 continue
             f = int(self.options.values[random.integers(begin, end)])
             begin, end = self.covers.indptr[f : f + 2]
-            if random.random() * (end - begin) > SAMPLE:
+            if random.random() * (end - begin) > self._params.sample:
                 continue
-            for j in random.permutation(self.covers.values[begin:end])[:SAMPLE].tolist():
+            for j in random.permutation(self.covers.values[begin:end])[: self._params.sample].tolist():
                 for entry in range(by_type[j], by_type[j + 1]):
                     if len(found) < size:
                         take(entry)
@@ -222,7 +227,7 @@ def _start(part: Part, table: Assignment, free: Flags) -> Ints:
     return start
 
 
-def _cheapest(of_type: Ints, cost: Ints, among: Flags) -> Flags:
+def _cheapest(of_type: Ints, cost: Ints, among: Flags, most: int) -> Flags:
     """The first few pairs of each row type by cost, of those that are among them, bool (pairs,)."""
     found = np.zeros(len(cost), np.bool_)
     at = np.flatnonzero(among)
@@ -230,7 +235,7 @@ def _cheapest(of_type: Ints, cost: Ints, among: Flags) -> Flags:
     if len(at):
         begins = np.flatnonzero(np.diff(of_type[at], prepend=-1))
         number = np.arange(len(at)) - np.repeat(begins, np.diff([*begins.tolist(), len(at)]))
-        found[at[number < OUTSIDE]] = True
+        found[at[number < most]] = True
     return found
 
 

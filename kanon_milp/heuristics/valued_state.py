@@ -1,4 +1,10 @@
-"""A table as groups of single rows with their numbers of rows by sensitive value, and what each group violates."""
+"""A table as groups of single rows by sensitive value, and how far each group is from what requirements ask for.
+
+That is read off the relaxations of the requirements (`kanon_milp.bounds.relaxations`), whatever these requirements are:
+rows that lack to the smallest size, rows above and below limits of shares, different values that lack, and rows times
+distance of the EMD cost that is too much. Its unit is about one row that has to be exchanged. All comparisons are in
+integers; where limits or weights do not fit, they are rounded so that a group is never taken for better than it is.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +31,8 @@ from kanon_milp.system.jit import compiled_in_place, compiled_part_in_place
 SAMPLE = 300  # rows of a large cover that one move looks at
 
 
-class Room(NamedTuple):
-    """Where one move is worked out. Rows that a candidate could have, -1 for those that it has taken: row, code: int64
+class Scratch(NamedTuple):
+    """Scratch space of one move. Rows that a candidate could have, -1 for those that it has taken: row, code: int64
     (SAMPLE,), the row and its value, price: float64 (SAMPLE,), checked: bool (SAMPLE,), whether their groups were
     looked at. change: float64 (J,), of the violation by a row of each value; known: int64 (J,), at which stamp. stamp:
     int64 (1,)."""
@@ -40,7 +46,7 @@ class Room(NamedTuple):
     stamp: Ints
 
 
-class Counted(NamedTuple):
+class ValuedState(NamedTuple):
     """A state in which the rows of each cover stand in the order of their values, and what requirements ask for.
 
     value: int64 (rows,), joint value of a row. counts: int32 (G+1, columns), parked rows among them. violation:
@@ -56,18 +62,18 @@ class Counted(NamedTuple):
     total: Floats
     price: Floats
     parked: Ints32
-    room: Room
+    scratch: Scratch
 
 
 @dataclass(frozen=True, eq=False)
-class CountedBoard:
-    """A board whose groups are counted by value."""
+class ValuedBoard:
+    """A board whose groups are grouped by value."""
 
     board: Board
-    counted: Counted
+    valued: ValuedState
 
     @classmethod
-    def of(cls, instance: Instance, allowed: Flags, start: Assignment, seed: int = 0) -> CountedBoard:
+    def of(cls, instance: Instance, allowed: Flags, start: Assignment, seed: int = 0) -> ValuedBoard:
         """As `Board.of`; the start may violate requirements."""
         board = Board.of(instance, allowed, start, seed)
         rules, value = rules_of(instance)
@@ -81,16 +87,16 @@ class CountedBoard:
         at = np.searchsorted(board.candidate, candidate)
         for attribute in range(rules.columns.shape[1]):
             np.add.at(parked, (at, rules.columns[value[row_type], attribute]), rows.astype(np.int32))
-        counted = Counted(
+        valued = ValuedState(
             s, rules, of_row, parked.copy(), np.zeros(len(s.cost)), np.zeros(2), np.array([0.0, board.cell]), parked,
-            _room(len(rules.columns)),
+            _scratch(len(rules.columns)),
         )  # fmt: skip
-        recount(counted)
-        return cls(Board(instance, s, board.candidate, board.parked, board.cell), counted)
+        recount(valued)
+        return cls(Board(instance, s, board.candidate, board.parked, board.cell), valued)
 
     def placed(self) -> Assignment:
         """The table on the board, whatever its groups violate; no row is nowhere."""
-        board, state = self.board, self.counted.state
+        board, state = self.board, self.valued.state
         row_type, candidate, parked = board.parked
         pair = pairs_at(
             board.instance,
@@ -103,27 +109,27 @@ class CountedBoard:
 
     def restore(self, group: Ints32) -> None:
         """Put every row where it was when `state.group` was this."""
-        self.counted.state.group[:] = group
-        recount(self.counted)
+        self.valued.state.group[:] = group
+        recount(self.valued)
 
 
-def own_copy(counted: Counted, group: Ints32, random: NDArray[np.uint64]) -> Counted:
+def own_copy(valued: ValuedState, group: Ints32, random: NDArray[np.uint64]) -> ValuedState:
     """One that shares what is fixed, with its own copy of what changes."""
-    c = counted._replace(
-        state=mutable_copy(counted.state, group, random),
-        rules=counted.rules._replace(below=counted.rules.below.copy()),
-        counts=counted.counts.copy(),
-        violation=counted.violation.copy(),
-        total=counted.total.copy(),
-        price=counted.price.copy(),
-        room=_room(len(counted.rules.columns)),
+    c = valued._replace(
+        state=mutable_copy(valued.state, group, random),
+        rules=valued.rules._replace(below=valued.rules.below.copy()),
+        counts=valued.counts.copy(),
+        violation=valued.violation.copy(),
+        total=valued.total.copy(),
+        price=valued.price.copy(),
+        scratch=_scratch(len(valued.rules.columns)),
     )
     recount(c)
     return c
 
 
-def _room(values: int) -> Room:
-    return Room(
+def _scratch(values: int) -> Scratch:
+    return Scratch(
         np.zeros(SAMPLE, np.int64), np.zeros(SAMPLE, np.int64), np.zeros(SAMPLE),
         np.zeros(SAMPLE, np.bool_), np.zeros(values),
         np.zeros(values, np.int64), np.zeros(1, np.int64),
@@ -137,7 +143,7 @@ def wide(number: int) -> int:
 
 
 @compiled_in_place
-def recount(c: Counted) -> None:
+def recount(c: ValuedState) -> None:
     """Rebuild everything from `group`."""
     s = c.state
     relink(s)
@@ -156,7 +162,7 @@ def recount(c: Counted) -> None:
 
 
 @compiled_part_in_place
-def put(c: Counted, r: int, g: int) -> int:
+def put(c: ValuedState, r: int, g: int) -> int:
     """Move row r to candidate g; returns the change of the loss, that of the violation is in `total`."""
     s = c.state
     h = wide(s.group[r])
@@ -169,7 +175,7 @@ def put(c: Counted, r: int, g: int) -> int:
 
 
 @compiled_part_in_place
-def _judge(c: Counted, g: int) -> None:
+def _judge(c: ValuedState, g: int) -> None:
     s = c.state
     before = c.violation[g]
     now = violation_of(c.rules, c.counts, g, s.size[g], s.least[g])
@@ -179,7 +185,7 @@ def _judge(c: Counted, g: int) -> None:
 
 
 @compiled_part_in_place
-def take_back(c: Counted) -> None:
+def take_back(c: ValuedState) -> None:
     """Take back all moves in the log."""
     s = c.state
     while s.logged[0] > 0:
@@ -189,7 +195,7 @@ def take_back(c: Counted) -> None:
 
 
 @compiled_part_in_place
-def with_one(c: Counted, g: int, u: int, by: int) -> float:
+def with_one(c: ValuedState, g: int, u: int, by: int) -> float:
     """By how much the violation of g changes with one more row of value u, or one less."""
     s = c.state
     count_in(c.rules, c.counts, g, u, by)
@@ -199,7 +205,7 @@ def with_one(c: Counted, g: int, u: int, by: int) -> float:
 
 
 @compiled_part_in_place
-def exchanged(c: Counted, g: int, u: int, v: int) -> float:
+def exchanged(c: ValuedState, g: int, u: int, v: int) -> float:
     """By how much the violation of g changes with a row of value u instead of one of v."""
     s = c.state
     count_in(c.rules, c.counts, g, u, 1)
@@ -226,7 +232,7 @@ def may_have(s: State, r: int, g: int) -> bool:
 
 
 @compiled_part_in_place
-def of_value(c: Counted, g: int, u: int) -> tuple[int, int]:
+def of_value(c: ValuedState, g: int, u: int) -> tuple[int, int]:
     """Where the rows of value u begin and end in the cover of g."""
     s = c.state
     begin, end = s.covers.indptr[g], s.covers.indptr[g + 1]
@@ -248,7 +254,7 @@ def of_value(c: Counted, g: int, u: int) -> tuple[int, int]:
 
 
 @compiled_part_in_place
-def best_target(c: Counted, r: int, closing: int) -> tuple[int, float]:
+def best_target(c: ValuedState, r: int, closing: int) -> tuple[int, float]:
     """The open candidate at which row r costs least, violations included, and what that changes; -1 if there is none.
 
     closing: a candidate that is taken for closed.
@@ -271,7 +277,7 @@ def best_target(c: Counted, r: int, closing: int) -> tuple[int, float]:
 
 
 @compiled_part_in_place
-def of_group(c: Counted, h: int) -> int:
+def of_group(c: ValuedState, h: int) -> int:
     """A row of group h, at random as far as a few tries on its cover find one; -1 where it has none that moves."""
     s = c.state
     begin = s.covers.indptr[h]
@@ -296,8 +302,8 @@ class Rules(NamedTuple):
     numerators and denominators of its least and its largest share. presence: int64 (p, 3): from this column to that
     one at least so many are not 0. Nodes of all trees, children before parents: column: int64, -1 for none, children:
     int64, how many; share, weight: int64. roots: int64 (trees, 5): its last node, denominator of shares, denominator of
-    weights, largest work of a row times both, and of a star whose leaves stand in successive columns the first, else
-    -1. below: int64, room to work in.
+    weights, largest EMD cost of a row times both, and of a star whose leaves stand in successive columns the first,
+    else -1. below: int64, scratch space.
     """
 
     columns: Ints32

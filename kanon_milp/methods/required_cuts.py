@@ -141,7 +141,7 @@ class RequiredCuts:
         """
         from kanon_milp.heuristics.rounding import dive
         from kanon_milp.heuristics.valued_annealing import anneal  # these import the compiler
-        from kanon_milp.heuristics.valued_construction import Guide
+        from kanon_milp.heuristics.valued_construction import PricedCandidates
 
         instance, point, before = self.session.instance, self.point, self.tracker.best
         keep, pool = self.known.keep, self.known.pool
@@ -156,7 +156,7 @@ class RequiredCuts:
             if not len(check.refused(first)):
                 keep(first)
             start = self.tracker.best or best
-            keep(anneal(Guide.of(instance, point), start, effort, pool, seed + turn, keep, first, seen))
+            keep(anneal(PricedCandidates.of(instance, point), start, effort, pool, seed + turn, keep, first, seen))
             self._dive_seconds = time.perf_counter() - began
         usual = self.params.diving_share
         fruitless = self.tracker.best is before and self._diving_share == usual

@@ -19,7 +19,7 @@ from kanon_milp.heuristics.rounding import rounded
 from kanon_milp.heuristics.set_partitioning import SmallGroupTables
 from kanon_milp.heuristics.state import cell_cost
 from kanon_milp.heuristics.valued_annealing import anneal
-from kanon_milp.heuristics.valued_construction import Guide, construct
+from kanon_milp.heuristics.valued_construction import PricedCandidates, construct
 from kanon_milp.heuristics.valued_neighbourhoods import Landscape, rebuild
 from kanon_milp.heuristics.worker_pool import Effort
 from kanon_milp.methods.phases import Known
@@ -116,7 +116,14 @@ class RequiredSearch:
         part = _part(effort, self._annealing_share(first_turn=first_turn))
         annealed, self._annealed = self._gain(
             lambda: anneal(
-                Guide.of(instance, leading), start, part, self.pool, seed, self.known.accept, first, self._seen
+                PricedCandidates.of(instance, leading),
+                start,
+                part,
+                self.pool,
+                seed,
+                self.known.accept,
+                first,
+                self._seen,
             )
         )
         self.known.keep(annealed)

@@ -220,7 +220,7 @@ def _valued_search() -> None:
     from kanon_milp.heuristics.greedy import suppress_all
     from kanon_milp.heuristics.set_partitioning import Columns
     from kanon_milp.heuristics.valued_annealing import anneal
-    from kanon_milp.heuristics.valued_construction import Guide, construct
+    from kanon_milp.heuristics.valued_construction import PricedCandidates, construct
     from kanon_milp.heuristics.worker_pool import Effort
     from kanon_milp.system.limit import NO_LIMIT
 
@@ -231,7 +231,7 @@ def _valued_search() -> None:
         Columns.near(instance, point)
         start = construct(instance, point, NO_LIMIT) or suppress_all(instance)
         if start is not None:
-            anneal(Guide.of(instance, point), start, Effort(neighbourhoods=1), None, 0, lambda _: None)
+            anneal(PricedCandidates.of(instance, point), start, Effort(neighbourhoods=1), None, 0, lambda _: None)
 
 
 PARTS: dict[str, Callable[[], None]] = {

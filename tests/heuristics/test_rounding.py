@@ -20,7 +20,7 @@ from kanon_milp.heuristics.greedy import suppress_all
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.rounding import dive
 from kanon_milp.heuristics.valued_annealing import anneal
-from kanon_milp.heuristics.valued_construction import Guide
+from kanon_milp.heuristics.valued_construction import PricedCandidates
 from kanon_milp.heuristics.worker_pool import Effort
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
@@ -78,7 +78,9 @@ def test_tables_are_near_the_optimum(privacy: km.Requirement) -> None:
         # what is left over at the end may violate the requirement until it is annealed
         table = dived(instance, NO_LIMIT, seed)
         effort = Effort(neighbourhoods=1)
-        costs.append(anneal(Guide.of(instance, point), start, effort, None, seed, lambda _: None, table).cost)
+        costs.append(
+            anneal(PricedCandidates.of(instance, point), start, effort, None, seed, lambda _: None, table).cost
+        )
     best = min(costs) * instance.levels.unit
     assert optimum.exact_objective <= best <= 1.05 * optimum.exact_objective
     assert best < start.cost * instance.levels.unit

@@ -13,7 +13,7 @@ from sensitive_cases import SensitiveCase, sensitive_cases
 from kanon_milp.heuristics.state import total
 from kanon_milp.heuristics.valued_chains import reroute
 from kanon_milp.heuristics.valued_moves import settle
-from kanon_milp.heuristics.valued_state import CountedBoard, recount
+from kanon_milp.heuristics.valued_state import ValuedBoard, recount
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import prepare
 from kanon_milp.problem.privacy import LDiversity
@@ -39,8 +39,8 @@ def test_energy_falls_and_is_what_a_recount_says(case: SensitiveCase, seed: int)
             return
         np.add.at(rows, random.choice(pairs, count), 1)
     start = Assignment.from_pairs(instance, rows)
-    board = CountedBoard.of(instance, np.ones(candidates.pairs, np.bool_), start, 0)
-    c = board.counted
+    board = ValuedBoard.of(instance, np.ones(candidates.pairs, np.bool_), start, 0)
+    c = board.valued
     c.price[0] = PRICE * c.price[1]
     loss, energy = total(c.state), total(c.state) + c.price[0] * c.total[0]
     change = reroute(c, 10**6)
@@ -75,8 +75,8 @@ def test_a_row_makes_room_for_another_one() -> None:
         wanted = {int(kind[other]) for other in cover[pattern]}
         (g,) = (g for g in range(candidates.count) if set(candidates.members[of_pair == g].tolist()) == wanted)
         placed[np.flatnonzero((of_pair == g) & (candidates.members == kind[r]))] += 1
-    board = CountedBoard.of(instance, np.ones(candidates.pairs, np.bool_), Assignment.from_pairs(instance, placed), 0)
-    c = board.counted
+    board = ValuedBoard.of(instance, np.ones(candidates.pairs, np.bool_), Assignment.from_pairs(instance, placed), 0)
+    c = board.valued
     c.price[0] = PRICE * c.price[1]
     assert c.total[1] == 0
     assert settle(c) == 0  # no single row moves

@@ -19,7 +19,7 @@ from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.heuristics.greedy import candidate_of_all
 from kanon_milp.heuristics.rounding import rounded
 from kanon_milp.heuristics.valued_annealing import anneal
-from kanon_milp.heuristics.valued_construction import Guide, construct
+from kanon_milp.heuristics.valued_construction import PricedCandidates, construct
 from kanon_milp.heuristics.worker_pool import Effort
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance, prepare
@@ -80,7 +80,7 @@ def test_every_table_satisfies_all_requirements(kind: str | None) -> None:
         assert start.cost * instance.levels.unit >= best
         reported: list[Assignment] = []
         effort = Effort(neighbourhoods=1, enough=int(best / instance.levels.unit))
-        found = anneal(Guide.of(instance, point), start, effort, None, seed, reported.append)
+        found = anneal(PricedCandidates.of(instance, point), start, effort, None, seed, reported.append)
         costs = [start.cost, *(each.cost for each in reported)]
         assert costs == sorted(set(costs), reverse=True)
         assert found.cost == costs[-1]
@@ -91,7 +91,7 @@ def test_every_table_satisfies_all_requirements(kind: str | None) -> None:
         if first is not None:  # any groups, but every row is in one
             assert first.rows.min() > 0
             rows_of_groups(case, instance, first)
-            again = anneal(Guide.of(instance, point), start, effort, None, seed, reported.append, first)
+            again = anneal(PricedCandidates.of(instance, point), start, effort, None, seed, reported.append, first)
             assert again.cost <= start.cost
             assert is_valid(case, instance, again)
             assert all(is_valid(case, instance, each) for each in reported)
@@ -115,7 +115,7 @@ def test_rows_that_never_move_do_not_end_annealing_early() -> None:
     least = len(rows)
     assert start.cost * instance.levels.unit == least + 4
     effort = Effort(neighbourhoods=1, enough=round(least / instance.levels.unit))
-    found = anneal(Guide.of(instance, point_of(instance)), start, effort, None, 0, lambda _: None)
+    found = anneal(PricedCandidates.of(instance, point_of(instance)), start, effort, None, 0, lambda _: None)
     assert found.cost * instance.levels.unit == least
 
 

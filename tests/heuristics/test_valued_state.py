@@ -26,9 +26,9 @@ from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.grouping import pairs_at
 from kanon_milp.heuristics.repair import failing, repair
 from kanon_milp.heuristics.state import total
-from kanon_milp.heuristics.valued_annealing import anneal
-from kanon_milp.heuristics.valued_construction import Guide, construct
-from kanon_milp.heuristics.valued_state import CountedBoard, own_copy, rules_of
+from kanon_milp.heuristics.valued_annealing import DEFAULT, ValuedAnnealingParameters, anneal
+from kanon_milp.heuristics.valued_construction import PricedCandidates, construct
+from kanon_milp.heuristics.valued_state import ValuedBoard, own_copy, rules_of
 from kanon_milp.heuristics.worker_pool import Effort, ProcessPool
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance, prepare
@@ -129,8 +129,8 @@ def test_processes_find_what_one_process_finds_or_better() -> None:
     assert start is not None
     reported: list[Assignment] = []
     with ProcessPool(2) as pool:
-        found = anneal(Guide.of(instance, point), start, Effort(neighbourhoods=1), pool, 1, reported.append)
-    alone = anneal(Guide.of(instance, point), start, Effort(neighbourhoods=1), None, 1, lambda _: None)
+        found = anneal(PricedCandidates.of(instance, point), start, Effort(neighbourhoods=1), pool, 1, reported.append)
+    alone = anneal(PricedCandidates.of(instance, point), start, Effort(neighbourhoods=1), None, 1, lambda _: None)
     assert found.cost <= alone.cost < start.cost
     assert reported[-1].cost == found.cost
     assert not groups_fail(instance, found)
@@ -143,7 +143,7 @@ def test_the_same_seed_finds_the_same_table() -> None:
     assert starts[0] is not None
     assert starts[1] is not None
     found = [
-        anneal(Guide.of(instance, point), start, Effort(neighbourhoods=1), None, 3, lambda _: None)
+        anneal(PricedCandidates.of(instance, point), start, Effort(neighbourhoods=1), None, 3, lambda _: None)
         for start in starts
         if start
     ]
@@ -162,7 +162,7 @@ def test_a_requirement_of_a_users_own_is_constructed_and_annealed() -> None:
     point = point_of(instance)
     start = construct(instance, point, Limit())
     assert start is not None
-    found = anneal(Guide.of(instance, point), start, Effort(neighbourhoods=1), None, 0, lambda _: None)
+    found = anneal(PricedCandidates.of(instance, point), start, Effort(neighbourhoods=1), None, 0, lambda _: None)
     assert not groups_fail(instance, found)
     assert found.cost <= start.cost
 
@@ -181,11 +181,14 @@ def test_of_a_requirement_that_tells_nothing_there_is_a_table_all_the_same() -> 
         start = construct(instance, point, Limit())
         assert start is not None
         assert not groups_fail(instance, start)
-        assert anneal(Guide.of(instance, point), start, Effort(neighbourhoods=1), None, 0, lambda _: None) is start
+        assert (
+            anneal(PricedCandidates.of(instance, point), start, Effort(neighbourhoods=1), None, 0, lambda _: None)
+            is start
+        )
     both = instance_of(80, km.KAnonymity(2), Silent("s"), km.TCloseness("0.5"))
     start = construct(both, point_of(both), Limit())
     assert start is not None
-    found = anneal(Guide.of(both, point_of(both)), start, Effort(neighbourhoods=1), None, 0, lambda _: None)
+    found = anneal(PricedCandidates.of(both, point_of(both)), start, Effort(neighbourhoods=1), None, 0, lambda _: None)
     assert not groups_fail(both, found)
     assert found.cost <= start.cost
 
@@ -212,7 +215,7 @@ def test_counts_and_violations_are_kept_up() -> None:
     instance = instance_of(60, km.KAnonymity(3), km.LDiversity(2), km.TCloseness("0.4"))
     start = construct(instance, point_of(instance), Limit())
     assert start is not None
-    c = CountedBoard.of(instance, np.ones(instance.candidates.pairs, np.bool_), start).counted
+    c = ValuedBoard.of(instance, np.ones(instance.candidates.pairs, np.bool_), start).valued
     before, random = c.state.group.copy(), np.random.default_rng(0)
     for _ in range(50):
         r = int(random.integers(len(before)))
@@ -235,7 +238,7 @@ def test_a_move_of_one_row_is_made_if_its_energy_is_within_the_limit(move: Calla
     instance = instance_of(90, km.KAnonymity(3), km.LDiversity(2), km.TCloseness("0.5"))
     start = construct(instance, point_of(instance), Limit())
     assert start is not None
-    c = CountedBoard.of(instance, np.ones(instance.candidates.pairs, np.bool_), start).counted
+    c = ValuedBoard.of(instance, np.ones(instance.candidates.pairs, np.bool_), start).valued
     c.price[0] = 60.0 * c.price[1]
     s, worse, same = c.state, 0, 0
     for r in [*range(len(s.group))] * 3:
@@ -286,7 +289,7 @@ def test_a_row_goes_where_it_costs_least_if_its_group_can_spare_it() -> None:
     instance = instance_of(90, km.KAnonymity(3), km.LDiversity(2), km.TCloseness("0.5"))
     start = construct(instance, point_of(instance), Limit())
     assert start is not None
-    c = CountedBoard.of(instance, np.ones(instance.candidates.pairs, np.bool_), start).counted
+    c = ValuedBoard.of(instance, np.ones(instance.candidates.pairs, np.bool_), start).valued
     s, moved = c.state, 0
     c.price[0] = 60.0 * c.price[1]
     for r in range(len(s.group)):
@@ -317,27 +320,26 @@ def test_pairs_of_tables_with_violations_are_kept_by_what_their_repair_costs(mon
     instance = instance_of(8, km.KAnonymity(2), km.LDiversity(2))
     start = construct(instance, point_of(instance), Limit())
     assert start is not None
-    board = CountedBoard.of(instance, np.ones(instance.candidates.pairs, np.bool_), start)
-    valid, state = Chain.of(board.board, 0), board.counted.state
+    board = ValuedBoard.of(instance, np.ones(instance.candidates.pairs, np.bool_), start)
+    valid, state = Chain.of(board.board, 0), board.valued.state
     cheapest = state.options.values[state.options.indptr[state.type_of]].astype(valid.group.dtype)
     violating = replace(valid, group=cheapest)
     assert state.cost[cheapest].sum() < start.cost
     assert groups_fail(instance, board_of(board, cheapest))
     seen = SeenPairs(instance)
-    valued_annealing._look(seen, board, [violating])
+    valued_annealing._look(seen, board, DEFAULT, [violating])
     alone = len(seen)
     assert alone
-    valued_annealing._look(seen, board, [valid])
+    valued_annealing._look(seen, board, DEFAULT, [valid])
     of_start = pairs_at(instance, start.row_type, start.candidate)
     assert set(np.flatnonzero(seen.cheapest(1))) == set(of_start)
     assert set(np.flatnonzero(seen.cheapest())) >= set(of_start)
-    monkeypatch.setattr(valued_annealing, "MOST_REPAIRED", 0)
     strict = SeenPairs(instance)
-    valued_annealing._look(strict, board, [violating, valid])
+    valued_annealing._look(strict, board, ValuedAnnealingParameters(repaired=0), [violating, valid])
     assert set(np.flatnonzero(strict.cheapest(instance.candidates.pairs))) == set(of_start)
 
 
-def board_of(board: CountedBoard, group: Any) -> Assignment:
+def board_of(board: ValuedBoard, group: Any) -> Assignment:
     board.restore(group)
     return board.placed()
 
@@ -347,8 +349,17 @@ def test_annealing_keeps_the_pairs_of_what_it_returns() -> None:
     start, seen = construct(instance, point_of(instance), Limit()), SeenPairs(instance)
     assert start is not None
     found = anneal(
-        Guide.of(instance, point_of(instance)), start, Effort(neighbourhoods=1), None, 3, lambda _: None, None, seen
+        PricedCandidates.of(instance, point_of(instance)),
+        start,
+        Effort(neighbourhoods=1),
+        None,
+        3,
+        lambda _: None,
+        None,
+        seen,
     )
-    alone = anneal(Guide.of(instance, point_of(instance)), start, Effort(neighbourhoods=1), None, 3, lambda _: None)
+    alone = anneal(
+        PricedCandidates.of(instance, point_of(instance)), start, Effort(neighbourhoods=1), None, 3, lambda _: None
+    )
     assert found.cost == alone.cost < start.cost
     assert len(seen) > len(found.rows)

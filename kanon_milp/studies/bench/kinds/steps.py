@@ -16,7 +16,7 @@ from kanon_milp.bounds.lagrangian_bound import required_bound
 from kanon_milp.errors import SolverError
 from kanon_milp.formulations import get_formulation
 from kanon_milp.heuristics.valued_annealing import anneal
-from kanon_milp.heuristics.valued_construction import Guide, construct
+from kanon_milp.heuristics.valued_construction import PricedCandidates, construct
 from kanon_milp.heuristics.worker_pool import Effort, open_pool
 from kanon_milp.methods.session import Session
 from kanon_milp.presolve.assignment import Assignment
@@ -106,7 +106,7 @@ def annealing(task: Mapping[str, Any], tell: Teller) -> Measured:
     better(found)
     if task["method"] == "anneal":
         with open_pool(1, None) as pool:
-            found = anneal(Guide.of(instance, point), found, Effort(ends), pool, task["seed"], better)
+            found = anneal(PricedCandidates.of(instance, point), found, Effort(ends), pool, task["seed"], better)
         better(found)
     tell.done()
     session = Session(prepared, get_formulation("strong"), solvers.get(), SolverOptions(), Clock())
