@@ -16,18 +16,6 @@ from kanon_milp.system.limit import NO_LIMIT, Limit
 CHECKED = 300  # changes of one group by a row or two that are tried, before it is merged with another one
 
 
-def failing(assignment: Assignment, check: GroupCheck) -> list[int]:
-    """The candidates whose groups do not satisfy every requirement."""
-    order = np.argsort(assignment.candidate, kind="stable")
-    used, begin = np.unique(assignment.candidate[order], return_index=True)
-    types, rows = np.split(assignment.row_type[order], begin[1:]), np.split(assignment.rows[order], begin[1:])
-    return [
-        g
-        for g, members, held in zip(used.tolist(), types, rows, strict=True)
-        if not check.holds(g, check.by_value(members, held))
-    ]
-
-
 def repair(
     instance: Instance, assignment: Assignment, limit: Limit = NO_LIMIT, check: GroupCheck | None = None
 ) -> Assignment | None:
@@ -38,7 +26,7 @@ def repair(
     that one does not satisfy them, the group whose rows lose least by it is dissolved into it.
     """
     check = check or GroupCheck(instance)
-    wrong = failing(assignment, check)
+    wrong = check.refused(assignment).tolist()
     if not wrong:
         return assignment
     root = candidate_of_all(instance)

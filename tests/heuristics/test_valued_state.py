@@ -24,7 +24,7 @@ from kanon_milp.heuristics import valued_annealing, valued_moves, valued_state
 from kanon_milp.heuristics.annealing import Chain, SeenPairs
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.grouping import pairs_at
-from kanon_milp.heuristics.repair import failing, repair
+from kanon_milp.heuristics.repair import repair
 from kanon_milp.heuristics.state import total
 from kanon_milp.heuristics.valued_annealing import DEFAULT, ValuedAnnealingParameters, anneal
 from kanon_milp.heuristics.valued_construction import PricedCandidates, construct
@@ -118,7 +118,8 @@ def instance_of(rows: int, *privacy: km.Requirement) -> Instance:
 
 
 def groups_fail(instance: Instance, found: Assignment) -> list[int]:
-    return failing(found, GroupCheck(instance))
+    failing: list[int] = GroupCheck(instance).refused(found).tolist()
+    return failing
 
 
 @pytest.mark.processes
