@@ -85,6 +85,12 @@ class Sizes:
     shortest: float = DEFAULT.shortest
     smallest: float = DEFAULT.fewest_entries
 
+    @classmethod
+    def of(cls, params: NeighbourhoodParameters, longest: float | None = None) -> Sizes:
+        """Those to begin with under requirements."""
+        most = params.longest if longest is None else longest
+        return cls(params.first_entries, params.share, most, params.shortest, params.fewest_entries)
+
     def seconds(self, left: float) -> float:
         """For the next one, of those that are left."""
         return min(self.longest, max(self.share * left, self.shortest), left)

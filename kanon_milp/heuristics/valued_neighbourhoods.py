@@ -324,8 +324,7 @@ def rebuild(
 ) -> tuple[Assignment, bool]:
     """Improve a table that satisfies all requirements by neighbourhoods (`search_neighbourhoods`). on_better: called
     after each improvement. Returns the table, and whether with these pairs nothing is better."""
-    if sizes is None:
-        sizes = Sizes(params.first_entries, params.share, params.longest, params.shortest, params.fewest_entries)
+    sizes = sizes or Sizes.of(params)
     cutting = _Table(landscape, table, effort, np.random.default_rng(seed), on_better)
     done = search_neighbourhoods(cutting, adapter, options, pool, effort, seed + 1, sizes, params)
     return cutting.table, done

@@ -16,7 +16,7 @@ import numpy as np
 from kanon_milp.bounds.columns.branching import NodeBounds, renumbered
 from kanon_milp.errors import InputError
 from kanon_milp.formulations.restricted import RestrictedModel, solve_restricted
-from kanon_milp.heuristics.construction import construct
+from kanon_milp.heuristics.construction import ConstructionParameters, construct
 from kanon_milp.heuristics.set_partitioning import best_of_groups
 from kanon_milp.heuristics.state import Board
 from kanon_milp.methods.phases import Estimate, Known, Phase
@@ -163,7 +163,7 @@ class SizesBranching(Branching):
         instance = step.instance
         board = Board.of(instance, node.pairs, None, 0)
         phi = np.zeros(instance.candidates.count)
-        construct(board, replace(node.at, phi=phi))
+        construct(board, replace(node.at, phi=phi), self.known.get(ConstructionParameters))
         found = board.assignment()
         return None if found is None else step.invert(found)
 

@@ -139,8 +139,11 @@ class RequiredCuts:
         The rest is for `narrow`, whose models may need more than a few seconds: where dives find nothing, the two take
         turns.
         """
-        from kanon_milp.heuristics.rounding import dive
-        from kanon_milp.heuristics.valued_annealing import anneal  # these import the compiler
+        from kanon_milp.heuristics.rounding import RoundingParameters, dive
+        from kanon_milp.heuristics.valued_annealing import (  # these import the compiler
+            ValuedAnnealingParameters,
+            anneal,
+        )
         from kanon_milp.heuristics.valued_construction import PricedCandidates
 
         instance, point, before = self.session.instance, self.point, self.tracker.best
@@ -152,11 +155,14 @@ class RequiredCuts:
             best, began = self.tracker.best, time.perf_counter()
             if best is None or effort.ended(best.cost) or effort.left < self._dive_seconds:
                 break
-            first = dive(instance, point, self.rounds.groups, best, effort, seed + turn)
+            first = dive(
+                instance, point, self.rounds.groups, best, effort, seed + turn, self.known.get(RoundingParameters)
+            )
             if not len(check.refused(first)):
                 keep(first)
             start = self.tracker.best or best
-            keep(anneal(PricedCandidates.of(instance, point), start, effort, pool, seed + turn, keep, first, seen))
+            priced, params = PricedCandidates.of(instance, point), self.known.get(ValuedAnnealingParameters)
+            keep(anneal(priced, start, effort, pool, seed + turn, keep, first, seen, params))
             self._dive_seconds = time.perf_counter() - began
         usual = self.params.diving_share
         fruitless = self.tracker.best is before and self._diving_share == usual
@@ -167,19 +173,19 @@ class RequiredCuts:
 
         These multipliers say so much better which pairs a good table has that the model can be solved to the end.
         """
-        from kanon_milp.heuristics.neighbourhoods import Sizes
+        from kanon_milp.heuristics.neighbourhoods import NeighbourhoodParameters, Sizes
         from kanon_milp.heuristics.valued_neighbourhoods import Landscape, rebuild  # imports the compiler
 
         session, instance = self.session, self.session.instance
         cell, check = cell_cost(instance), GroupCheck(instance)
-        done = True
+        done, params = True, self.known.get(NeighbourhoodParameters)
         while done and self.tracker.best is not None and not effort.ended(self.tracker.best.cost):
             allowed = self.near(self._width * cell, self.params.narrow_pairs * self._width * cell)
             if int(allowed.sum()) > self.known.get(RestrictedModelParams).pairs:
                 return
             table, done = rebuild(
-                Landscape(instance, allowed, check), self.tracker.best, session.adapter, session.options,
-                self.known.pool, effort, seed, self.tracker.better, Sizes(instance.types.n, 1.0, math.inf),
+                Landscape(instance, allowed, check, params), self.tracker.best, session.adapter, session.options,
+                self.known.pool, effort, seed, self.tracker.better, Sizes(instance.types.n, 1.0, math.inf), params,
             )  # fmt: skip
             self.known.keep(table)
             self._width *= self.params.wider if done else self.params.narrower

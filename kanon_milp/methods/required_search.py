@@ -12,13 +12,14 @@ from fractions import Fraction
 from typing import TypeVar
 
 from kanon_milp.bounds.dual import DualPoint, Proof
-from kanon_milp.heuristics.annealing import SeenPairs
+from kanon_milp.heuristics.annealing import AnnealingParameters, SeenPairs
+from kanon_milp.heuristics.construction import ConstructionParameters
 from kanon_milp.heuristics.group_check import GroupCheck
-from kanon_milp.heuristics.neighbourhoods import Sizes
-from kanon_milp.heuristics.rounding import rounded
-from kanon_milp.heuristics.set_partitioning import SmallGroupTables
+from kanon_milp.heuristics.neighbourhoods import NeighbourhoodParameters, Sizes
+from kanon_milp.heuristics.rounding import RoundingParameters, rounded
+from kanon_milp.heuristics.set_partitioning import SmallGroupParameters, SmallGroupTables
 from kanon_milp.heuristics.state import cell_cost
-from kanon_milp.heuristics.valued_annealing import anneal
+from kanon_milp.heuristics.valued_annealing import ValuedAnnealingParameters, anneal
 from kanon_milp.heuristics.valued_construction import PricedCandidates, construct
 from kanon_milp.heuristics.valued_neighbourhoods import Landscape, rebuild
 from kanon_milp.heuristics.worker_pool import Effort
@@ -73,8 +74,10 @@ class RequiredSearch:
         self.known, self.session, self.tracker, self.pool = known, known.session, known.tracker, known.pool
         self.params = known.get(ValuedSearchParams)
         instance = known.instance
-        self._cuts, self._check, self._sizes = cuts, GroupCheck(instance), Sizes()
-        self._seen, self._seen_sizes = SeenPairs.of(instance), Sizes(longest=self.params.seen_seconds)
+        self._neighbourhoods = known.get(NeighbourhoodParameters)
+        self._cuts, self._check, self._sizes = cuts, GroupCheck(instance), Sizes.of(self._neighbourhoods)
+        self._seen = SeenPairs.of(instance, known.get(AnnealingParameters))
+        self._seen_sizes = Sizes.of(self._neighbourhoods, self.params.seen_seconds)
         # value of the bound when a table was constructed last, and how long that took
         self._constructed_at: Fraction | None = None
         self._construction_seconds = 0.0
@@ -82,7 +85,7 @@ class RequiredSearch:
         self._promise = self.params.promising
         # what is gained a second, and by annealing as a part of the loss
         self._annealed, self._rebuilt, self._annealed_by = 0.0, 0.0, 0.0
-        self._tables = SmallGroupTables(instance)
+        self._tables = SmallGroupTables(instance, known.get(SmallGroupParameters))
         few = len(instance.sensitive_codes(self.session.problem.attributes)[1]) <= self.params.few_values
         # whether annealing begins at the averages of the bound, not at the best table: with few values the groups that
         # have too many rows of one hardly ever get rid of them
@@ -94,7 +97,8 @@ class RequiredSearch:
         instance, start = self.session.instance, self.tracker.best
         leading = self._cuts.point or point
         # the first turn is too short for the averages to become a table; later ones have no use for a construction then
-        first = rounded(instance, leading) if self._from_averages and not first_turn else None
+        averages = self._from_averages and not first_turn
+        first = rounded(instance, leading, self.known.get(RoundingParameters)) if averages else None
         new = self._constructed(proof.value, leading, effort, seed) if start is None or first is None else None
         # annealing may make the best table of one that is not, since scarce values are where they are needed
         if new is not None and (start is None or new.cost < self._promise * start.cost):
@@ -124,6 +128,7 @@ class RequiredSearch:
                 self.known.accept,
                 first,
                 self._seen,
+                self.known.get(ValuedAnnealingParameters),
             )
         )
         self.known.keep(annealed)
@@ -145,7 +150,8 @@ class RequiredSearch:
             if value <= last + (0 if quick else abs(last) / self.params.risen):
                 return None
         self._constructed_at = value
-        new = construct(self.session.instance, leading, _part(effort, self.params.construction_share), seed)
+        part, params = _part(effort, self.params.construction_share), self.known.get(ConstructionParameters)
+        new = construct(self.session.instance, leading, part, seed, params)
         self._construction_seconds = time.perf_counter() - began
         self.known.keep(new)
         return None if new is None or len(self._check.refused(new)) else new
@@ -189,9 +195,10 @@ class RequiredSearch:
         assert best is not None
         if effort.ended(best.cost):
             return
-        landscape = Landscape(session.instance, allowed, self._check)
+        params = self._neighbourhoods
+        landscape = Landscape(session.instance, allowed, self._check, params)
         adapter, options, better = session.adapter, session.options, self.tracker.better
-        table, _ = rebuild(landscape, best, adapter, options, self.pool, effort, seed, better, sizes)
+        table, _ = rebuild(landscape, best, adapter, options, self.pool, effort, seed, better, sizes, params)
         self.known.keep(table)
 
     def _near(self, proof: Proof, best: Assignment) -> Flags:

@@ -172,7 +172,7 @@ def _bound(session: Session, linked: LinkedSets) -> tuple[DualPoint, int]:
 def _annealed(session: Session, linked: LinkedSets, point: DualPoint) -> Assignment | None:
     """A table by annealing, where nothing but sets of quasi-identifiers is required; None where it has no table to
     start with."""
-    from kanon_milp.heuristics.linked_annealing import anneal_sets
+    from kanon_milp.heuristics.linked_annealing import LinkedAnnealingParameters, anneal_sets
 
     if not all(isinstance(each, KAnonymity) for each in session.problem.requirements):
         return None
@@ -190,7 +190,8 @@ def _annealed(session: Session, linked: LinkedSets, point: DualPoint) -> Assignm
             left = min(left, BRIEF_SHARE * limit.left, BRIEF_SECONDS)
         limit = limit.part(left)
     start = min(starts, key=lambda each: each.cost)
-    return anneal_sets(linked, start, point.phi, Effort(limit.ends, limit.interrupt, annealings), session.options.seed)
+    effort, params = Effort(limit.ends, limit.interrupt, annealings), session.parameters.of(LinkedAnnealingParameters)
+    return anneal_sets(linked, start, point.phi, effort, session.options.seed, params)
 
 
 def _good_table(session: Session, annealed: Assignment | None) -> Assignment | None:

@@ -322,7 +322,10 @@ def search_of(known: Known, effort: Effort, seed: int, possible: Flags | None = 
     assert dual is not None
     constructed, known.constructed_by = known.constructed_by is dual, dual
     better = known.tracker.better
-    return Search(known.instance, dual, known.best, known.pool, effort, seed, better, possible, constructed=constructed)
+    return Search(
+        known.instance, dual, known.best, known.pool, effort, seed, better, possible,
+        constructed=constructed, parameters=known.session.parameters,
+    )  # fmt: skip
 
 
 def enough_for_cuts(known: Known, seconds: float) -> bool:
