@@ -17,7 +17,6 @@ from kanon_milp.bounds.condensed import NOWHERE, Condensed, condense
 from kanon_milp.bounds.packing_cuts import PackingCuts
 from kanon_milp.formulations.restricted import solve_restricted
 from kanon_milp.formulations.row_assignment import PRICED, Placed, place_rows
-from kanon_milp.methods.condensed_repairs import held, near
 from kanon_milp.methods.phases import Known
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
@@ -178,7 +177,7 @@ class CondensedCore:
     def _repaired(
         self, condensed: Condensed, point: _Point, apart: Flags, step: Dropped, limit: Limit
     ) -> tuple[Flags, Flags]:
-        """Tables from a point that is none (`condensed_repairs`); what is ample, and what is told apart, by what the
+        """Tables from a point that is none ; what is ample, and what is told apart, by what the
         point and these have shown."""
         for turn in range(REPAIRS + 1):
             ample, apart = _refined(condensed, point, apart)
@@ -256,3 +255,37 @@ def _closed(instance: Instance, point: _Point, step: Dropped) -> Assignment | No
         opened = opened & ~placed.short
         placed = place_rows(instance, opened)
     return None
+
+
+MOST_FREE = 600  # candidates that are decided anew, at most
+
+
+def near(condensed: Condensed, scarce: Flags) -> Flags | None:
+    """Positions of candidates that are decided anew, bool (C,): those that compete with scarce ones for row types, and
+    those that compete with these, as long as there are no more than `MOST_FREE`; None where the first are too many.
+
+    scarce: bool (G,), candidates of the instance.
+    """
+    found = None
+    at = scarce[condensed.candidates]
+    while True:
+        wanted = np.zeros(len(condensed.rows), dtype=bool)
+        wanted[condensed.row_type[at[condensed.candidate]]] = True
+        more = at.copy()
+        more[condensed.candidate[wanted[condensed.row_type]]] = True
+        if more.sum() > MOST_FREE:
+            return found
+        if found is not None and more.sum() == found.sum():
+            return found
+        found = at = more
+
+
+def held(condensed: Condensed, opened: Flags, free: Flags) -> LinearModel:
+    """The model with all but the free candidates open or closed as they are in `opened`, bool (G,)."""
+    model = condensed.model()
+    first = len(condensed.pair) + len(condensed.supply)
+    lower, upper = model.lower.copy(), model.upper.copy()
+    as_it_is = opened[condensed.candidates]
+    lower[first:] = np.where(free, 0.0, as_it_is)
+    upper[first:] = np.where(free, 1.0, as_it_is)
+    return replace(model, lower=lower, upper=upper)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -15,11 +16,11 @@ from kanon_milp.formulations import get_formulation
 from kanon_milp.formulations.restricted import RestrictedModel
 from kanon_milp.methods.description import users_code
 from kanon_milp.methods.direct import compared
-from kanon_milp.methods.exchange_labels import labels_of
 from kanon_milp.methods.extension import Extension, unit_of
 from kanon_milp.methods.result import Proof, Result, SolverRun
 from kanon_milp.methods.solve import check_model
 from kanon_milp.presolve.assignment import Assignment, expand
+from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.preparation import Prepared, Size, presolve
 from kanon_milp.presolve.resources import too_large
 from kanon_milp.problem.arguments import exists, file_path, instance_of, real_number
@@ -29,6 +30,7 @@ from kanon_milp.solvers import LinearModel, SolverOptions
 from kanon_milp.solvers.mps import CONSTANT, Notes, fingerprint, names_in_file, names_path, read_about, write_model
 from kanon_milp.solvers.pyomo_arrays import PyomoArrays, to_arrays
 from kanon_milp.solvers.solution_files import SolutionFile, read_solution
+from kanon_milp.system.arrays import Ints
 from kanon_milp.system.clock import Clock
 from kanon_milp.verify import Report, verify
 from kanon_milp.verify.certificate import table_hash
@@ -384,3 +386,33 @@ def _table_hash(problem: Problem) -> str:
     """As in a certificate."""
     table = problem.table
     return table_hash(table.keys, [*table.quasi_identifiers, *table.counted_attributes])
+
+
+def labels_of(prepared: Prepared) -> tuple[list[str], list[str]]:
+    """Labels of `assign` and of `open`: numbers of table rows and levels, no cells."""
+    instance = prepared.instance
+    candidates, levels, counts = instance.candidates, instance.levels, instance.types.counts.tolist()
+    rows = [f"{count} rows" if count > 1 else "1 row" for count in counts]
+    if instance.types is prepared.before.types:  # else row types have been merged
+        first = _first_rows(instance)
+        rows = [f"{text} like row {row + 1} of the table" for text, row in zip(rows, first.tolist(), strict=True)]
+    heights = [column.height for column in levels.columns]
+    vectors = [_level_names(instance.types.names, vector, heights) for vector in levels.vectors.tolist()]
+    of_candidate = [vectors[v] for v in candidates.vector.tolist()]
+    pairs = zip(candidates.members.tolist(), candidates.candidate_of_pair().tolist(), strict=True)
+    assign = [f"{rows[i]}, released with {of_candidate[g]}" for i, g in pairs]
+    costs = [in_words(cost * levels.unit) for cost in candidates.cost.tolist()]
+    made = zip(of_candidate, candidates.representative.tolist(), costs, strict=True)
+    return assign, [f"{text}, made from {rows[i]}, loss {cost} a row" for text, i, cost in made]
+
+
+def _first_rows(instance: Instance) -> Ints:
+    """The first row of the table of each row type."""
+    _, first = np.unique(instance.types.type_of_rows(instance.problem.table.keys), return_index=True)
+    return first.astype(np.int64)
+
+
+def _level_names(names: Sequence[str], levels: Sequence[int], heights: Sequence[int]) -> str:
+    """A level vector as in a mask file: keep, * or a level."""
+    cells = zip(names, levels, heights, strict=True)
+    return " ".join(f"{name}={'keep' if not level else '*' if level == top else level}" for name, level, top in cells)

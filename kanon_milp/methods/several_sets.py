@@ -4,7 +4,7 @@ Such classes add up groups, so that no group can be judged alone, as the hybrid 
 k-anonymity problem over its own columns, and the sets are linked by what rows release in the columns that they share
 (`presolve.linked_sets`): that gives a bound (`bounds.linked`), and tables by moves that keep all sets k-anonymous
 (`heuristics.linked_annealing`). Where nothing else is required, the model of all sets side by side is solved to the end
-(`methods.linked_core`). Where there are other requirements, too, the bound holds as it is, and the table is one that is
+(`LinkedCore`). Where there are other requirements, too, the bound holds as it is, and the table is one that is
 k-anonymous in all columns together, which is so in each set of them. Then neighbourhoods of it are searched by the
 complete model with most pairs left out: row types near each other take any candidates that release the same as now in
 the columns that are held, and all others stay as they are.
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,7 +25,6 @@ from kanon_milp.formulations.restricted import RestrictedModel, solve_restricted
 from kanon_milp.heuristics.greedy import suppress_all
 from kanon_milp.heuristics.worker_pool import Effort
 from kanon_milp.methods.direct import settled, solve_milp
-from kanon_milp.methods.linked_core import LinkedCore
 from kanon_milp.methods.outcome import UNKNOWN, Bound, Outcome, Scale
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session, limit_of
@@ -49,7 +48,7 @@ from kanon_milp.system.limit import Limit, Over
 
 if TYPE_CHECKING:
     from kanon_milp.bounds import DualPoint
-
+    from kanon_milp.bounds.linked import LinkedExtras, LinkedModel
 
 FEWEST_PAIRS = 2_000  # smaller models are soon solved
 LINKING_SHARE, COLD_SHARE = 0.2, 0.3  # of the time left, at most, for arrays, and to wait for a compiler
@@ -325,3 +324,70 @@ def _only(instance: Instance, pairs: Flags) -> Dropped:
     fewer = replace(candidates, support=support, indptr=indptr, members=members)
     keep = support > 0
     return Dropped("neighbourhood", instance, replace(instance, candidates=fewer).subset(keep), np.flatnonzero(keep))
+
+
+AHEAD = 5  # units above the bound, of the first tables that are looked for; doubled each time
+SMALLER = 0.95  # of the pairs of the model of all better tables, at most, has one of the first tables
+MODEL_PAIRS = 40_000  # more are not solved in minutes
+
+
+@dataclass(eq=False)
+class LinkedCore:
+    """Models of the tables up to some loss, which grows until there is one.
+
+    size: variables and constraints of the last model. message: what the solver said.
+    """
+
+    session: Session
+    extras: LinkedExtras
+    tracker: Tracker
+    limit: Limit
+    size: tuple[int, int] = (0, 0)
+    message: str = ""
+
+    @staticmethod
+    def applies(session: Session, linked: LinkedSets) -> bool:
+        """Whether the model of the sets is all there is to it, and likely to be solved."""
+        problem = session.problem
+        alone = all(isinstance(each, KAnonymity) for each in problem.requirements) and not side_constraints(problem)
+        stated = session.formulation.name == "strong" and session.options.node_limit is None
+        return alone and stated and linked.parts.candidates.pairs <= MODEL_PAIRS
+
+    @property
+    def settled(self) -> bool:
+        """Whether table and bound are near enough to each other."""
+        best = self.tracker.best
+        return best is not None and self.tracker.bound >= best.cost * (1 - self.session.options.gap)
+
+    def solve(self) -> bool:
+        """Model after model, until table and bound meet or the time is over; False where something else goes on."""
+        ahead = AHEAD
+        while not self.settled and not self.limit.over:
+            best = self.tracker.best
+            assert best is not None
+            loss, near = best.cost - 1, self.tracker.bound + ahead
+            model = self.extras.up_to(loss, best)
+            if near < loss and len((smaller := self.extras.up_to(near, best)).pairs) <= SMALLER * len(model.pairs):
+                loss, model = near, smaller
+            if not self._decide(model, loss) or loss == best.cost - 1:
+                break  # the model of all better tables was the last one
+            ahead *= 2
+        return self.settled or self.limit.over
+
+    def _decide(self, left: LinkedModel, loss: int) -> bool:
+        """The cheapest table of one model, which has all up to this loss; False where it was not solved to the end."""
+        session, tracker, limit = self.session, self.tracker, self.limit
+        assert tracker.best is not None
+        model, start = left.model(), left.start(tracker.best)
+        self.size = (model.variables, model.constraints)
+        with session.clock.step("solve"):
+            answer = solve_restricted(
+                model, session.adapter, session.options, limit, start=start, most=loss + 1, on_progress=tracker.show
+            )
+        self.message = answer.message
+        if answer.bound is not None:
+            tracker.higher(answer.bound, answer.backed_by)
+        table = None if answer.x is None else left.table(answer.x)
+        if table is not None and session.release(table).report.ok:
+            tracker.better(table)
+        return table is not None and answer.solved

@@ -1,17 +1,18 @@
-"""What a point that is no table says of the next model is enough to rule it out there."""
+"""What a point that is no table says of the next model is enough to rule it out there; a repair decides no more anew
+than what is near what is scarce, and no more candidates than it may."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from census import Q8, census
+from census import Q8, census, census_problem
 from scipy.optimize import Bounds, LinearConstraint, OptimizeResult, milp
 
 import kanon_milp as km
-from kanon_milp.bounds.condensed import condense
+from kanon_milp.bounds.condensed import Condensed, condense
 from kanon_milp.formulations.row_assignment import place_rows
-from kanon_milp.methods.condensed_core import _Point, _refined
-from kanon_milp.methods.condensed_repairs import held
+from kanon_milp.methods import condensed_core
+from kanon_milp.methods.condensed_core import _Point, _refined, held, near
 from kanon_milp.presolve.instance import prepare
 from kanon_milp.solvers.model import LinearModel
 
@@ -49,3 +50,40 @@ def test_what_is_open_costs_no_less_in_the_next_model_than_in_the_table(
     model = held(following, opened, np.zeros(len(following.candidates), dtype=bool))
     again = solved(model)
     assert (again.x is None) if placed.short.any() else (model.offset + again.fun >= cost - 1e-6)
+
+
+@pytest.fixture(scope="module")
+def condensed() -> Condensed:
+    """Nothing but complete suppression is ample; few columns, since all conflicts among the others are looked for."""
+    instance = prepare(census_problem(60, 3, Q8[1:6]))
+    ample = instance.candidates.support == instance.types.counts.sum()
+    return condense(instance, ample, np.zeros(instance.types.count, dtype=bool))
+
+
+def test_the_candidates_that_share_row_types_are_decided_anew(
+    condensed: Condensed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scarce = np.zeros(condensed.instance.candidates.count, dtype=bool)
+    scarce[condensed.candidates[0]] = True
+    types = set(condensed.row_type[condensed.candidate == 0].tolist())
+    competing = {
+        g for i, g in zip(condensed.row_type.tolist(), condensed.candidate.tolist(), strict=True) if i in types
+    }
+    monkeypatch.setattr(condensed_core, "MOST_FREE", len(competing))
+    found = near(condensed, scarce)
+    assert found is not None
+    assert set(np.flatnonzero(found).tolist()) == competing
+    monkeypatch.setattr(condensed_core, "MOST_FREE", len(competing) - 1)
+    assert near(condensed, scarce) is None
+
+
+def test_the_others_are_as_they_were(condensed: Condensed) -> None:
+    draw = np.random.default_rng(0)
+    opened = draw.random(condensed.instance.candidates.count) < 0.5
+    free = draw.random(len(condensed.candidates)) < 0.3
+    model, before = held(condensed, opened, free), condensed.model()
+    first = len(condensed.pair) + len(condensed.supply)
+    fixed = opened[condensed.candidates]
+    assert model.lower[first:].tolist() == np.where(free, 0.0, fixed).tolist()
+    assert model.upper[first:].tolist() == np.where(free, 1.0, fixed).tolist()
+    assert (model.upper[:first] == before.upper[:first]).all()
