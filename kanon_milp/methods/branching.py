@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kanon_milp.bounds.columns.branching import NodeBounds, renumbered
+from kanon_milp.bounds.parameters import BranchParameters
 from kanon_milp.errors import InputError
 from kanon_milp.formulations.restricted import RestrictedModel, solve_restricted
 from kanon_milp.heuristics.construction import ConstructionParameters, construct
@@ -99,7 +100,9 @@ class Branching(ABC):
         cutoff = min(best.cost, self.tracker.bound + 1)
         step = self.known.fixing(cutoff).apply(instance)
         if np.bincount(step.instance.candidates.members, minlength=instance.types.count).all():
-            return step, BranchAndBound(self._bounds(step, best), cutoff, self.tracker.proven)
+            return step, BranchAndBound(
+                self._bounds(step, best), cutoff, self.tracker.proven, self.known.get(BranchParameters)
+            )
         self._higher(cutoff)
         return None
 

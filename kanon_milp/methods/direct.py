@@ -92,7 +92,7 @@ def _registered(session: Session, asked: SolverOptions) -> Outcome:
         return Outcome()
     with session.clock.step("bound"):
         limit = _bound_limit(session.limit, _bound_seconds(asked))
-        own = best_registered(instance, BoundTask(limit, threads=asked.threads))
+        own = best_registered(instance, BoundTask(limit, threads=asked.threads, parameters=session.parameters))
     return Outcome().with_registered(own.units * instance.levels.unit)
 
 
@@ -116,11 +116,13 @@ def _known_bound(session: Session, asked: SolverOptions, nothing: Outcome) -> Ou
     with clock.step("bound"), Background(missing(parts)) as background:
         cold = limit.share(COLD_SHARE)
         if background.wait("bound", cold):
-            found = LAGRANGIAN.compute(instance, BoundTask(_bound_limit(limit, seconds), threads=asked.threads))
+            found = LAGRANGIAN.compute(
+                instance, BoundTask(_bound_limit(limit, seconds), threads=asked.threads, parameters=session.parameters)
+            )
             known, dual = Bound(found.units * unit, found.justified_by), found.dual
         if len(parts) > 1 and all(background.wait(part, cold) for part in parts):
             with suppress(Over):  # the proof of what it has found takes as long as it takes
-                task = BoundTask(_bound_limit(limit, seconds), dual)
+                task = BoundTask(_bound_limit(limit, seconds), dual, parameters=session.parameters)
                 better = limit.part(REQUIRED_SHARE * seconds).call(REQUIREMENTS.compute, instance, task)
                 known = known.and_also(Bound(better.units * unit, better.justified_by))
     relaxed = network_relaxation(instance)

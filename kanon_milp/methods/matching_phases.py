@@ -12,6 +12,7 @@ from kanon_milp.bounds import BoundLimit, round_dual
 from kanon_milp.bounds.lagrangian_bound import required_bound
 from kanon_milp.bounds.matching.pairs_and_triples import SmallGroups, Space
 from kanon_milp.bounds.matching.program import MatchingProgram, nearly_integral, prove
+from kanon_milp.bounds.parameters import FixingParameters, MatchingParameters
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.formulations.restricted import solve_restricted
 from kanon_milp.heuristics.group_check import GroupCheck
@@ -144,7 +145,7 @@ class MatchingPhases:
             if not share.over:
                 point = required_bound(
                     instance, found, target, share.seconds, REQUIRED_ITERATIONS, tracker.show, limit.interrupt,
-                    threads=self.session.options.threads,
+                    threads=self.session.options.threads, params=self.session.parameters,
                 )  # fmt: skip
                 found = self.required = point.multipliers
             return found
@@ -159,7 +160,7 @@ class MatchingPhases:
         groups were priced."""
         clock, limit, tracker = self.session.clock, self.limit, self.tracker
         with clock.step("bound"):
-            program = MatchingProgram(self.space, start)
+            program = MatchingProgram(self.space, start, self.session.parameters.of(MatchingParameters))
             self.mean = program.mean
             solved = program.complete and program.solve(limit) and self._prove(program)
         tries = 0
@@ -277,7 +278,7 @@ class MatchingPhases:
         """Drops what no table below this loss uses."""
         if self.dual is None or len(self.space.value):
             return _Nothing()
-        return ReducedCosts(round_dual(self.dual), incumbent)
+        return ReducedCosts(round_dual(self.dual), incumbent, params=self.session.parameters.of(FixingParameters))
 
     def left(self, incumbent: int) -> int:
         """How many pairs that leaves."""

@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
+from kanon_milp.bounds.parameters import FixingParameters
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.worker_pool import Effort, Pool
@@ -210,7 +211,7 @@ class Known:
         if self.valued is not None:
             return self.valued.fixing(incumbent)
         assert self.dual is not None
-        return ReducedCosts(round_dual(self.dual), incumbent)
+        return ReducedCosts(round_dual(self.dual), incumbent, params=self.get(FixingParameters))
 
     def possible(self, incumbent: int) -> Flags:
         """The pairs that fixing leaves, bool (pairs,)."""
@@ -232,7 +233,7 @@ class Known:
 
         if self.valued is not None or self.dual is None:
             return None
-        return ReducedCosts(round_dual(self.dual), loss + 1, self.best)
+        return ReducedCosts(round_dual(self.dual), loss + 1, self.best, params=self.get(FixingParameters))
 
     @property
     def fits(self) -> bool:

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from kanon_milp.bounds import BoundLimit
+from kanon_milp.bounds.parameters import FixingParameters
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.annealing import SeenPairs
 from kanon_milp.heuristics.group_check import GroupCheck
@@ -92,7 +93,7 @@ class RequiredCuts:
         from kanon_milp.bounds.columns.cut_rounds import CutRounds  # imports the compiler
 
         if self.rounds is None:
-            self.rounds = CutRounds(self.session.instance, point, self.tracker.best)
+            self.rounds = CutRounds(self.session.instance, point, self.tracker.best, self.session.parameters)
         proof = self.params.proof_margin * self._proof_seconds
         share, whole = (each.part(max(each.left - proof, 0.0)) for each in (turn, limit))
         best = self.tracker.best
@@ -126,7 +127,13 @@ class RequiredCuts:
         instance = self.session.instance
         try:
             if self._fixing is None:
-                self._fixing = ReducedCosts(self.exact.dual, incumbent, limit=limit, proof=self.exact)
+                self._fixing = ReducedCosts(
+                    self.exact.dual,
+                    incumbent,
+                    params=self.session.parameters.of(FixingParameters),
+                    limit=limit,
+                    proof=self.exact,
+                )
             found = replace(self._fixing, incumbent=incumbent)
             found.possible(instance)  # looks at the size of the numbers; what it finds is kept
         except InputError:

@@ -22,6 +22,7 @@ import numpy as np
 from kanon_milp.bounds import BoundLimit
 from kanon_milp.bounds.dual import DENOMINATOR, DualPoint, ExactDual, Proof, prove, round_dual, round_multipliers
 from kanon_milp.bounds.lagrangian_bound import required_bound
+from kanon_milp.bounds.parameters import FixingParameters
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.errors import InputError
@@ -344,7 +345,9 @@ class UnderRequirements(MoreThanSizes):
             assert proof is not None
             limit = self._known.limit
             found = self.cuts.fixing(incumbent, proof.value, limit)
-            found = found or ReducedCosts(proof.dual, incumbent, limit=limit, proof=proof)
+            found = found or ReducedCosts(
+                proof.dual, incumbent, params=self._known.get(FixingParameters), limit=limit, proof=proof
+            )
             self._fixing = made = by, found
         return made[1]
 
@@ -492,6 +495,7 @@ class RequiredBound(_Raises):
             limit.interrupt,
             point=None if at.ascent is None else at,
             threads=session.options.threads,
+            params=session.parameters,
         )
         tried = point.evaluations - (0 if at.ascent is None else at.evaluations)
         least_rise, after = params.stalled, params.stalled_after

@@ -12,6 +12,7 @@ import numpy as np
 
 from kanon_milp.bounds import BoundLimit, BoundTask, ProvenBound, best_registered, round_dual
 from kanon_milp.bounds.built_in import COLUMN_GENERATION, LAGRANGIAN, RELAX_AND_CUT, certified
+from kanon_milp.bounds.parameters import FixingParameters
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.heuristics.search import Search
 from kanon_milp.heuristics.worker_pool import Effort
@@ -170,7 +171,9 @@ def promising(known: Known, pairs: int, limit: Limit) -> bool:
 def multipliers_of_sizes(session: Session, tracker: Tracker, limit: BoundLimit) -> DualPoint:
     """The Lagrangian bound, and what users have registered: what they prove goes to the tracker."""
     threads = session.options.threads
-    task = BoundTask(limit, table=tracker.best, threads=threads, on_progress=tracker.show)
+    task = BoundTask(
+        limit, table=tracker.best, threads=threads, on_progress=tracker.show, parameters=session.parameters
+    )
     proven = LAGRANGIAN.compute(session.instance, task)
     assert proven.dual is not None
     tracker.higher(proven.units, proven.justified_by)
@@ -392,7 +395,8 @@ class RankOneCuts(Phase):
             target=math.ceil(best.cost * (1 - known.session.options.gap)),
             rounds=params.rounds if known.counted else None,
         )
-        task = BoundTask(bounded, known.dual, best, known.session.options.threads, known.tracker.show)
+        session, show = known.session, known.tracker.show
+        task = BoundTask(bounded, known.dual, best, session.options.threads, show, parameters=session.parameters)
         if not few_row_types(known):
             part = bounded
             if types <= params.master_types:
@@ -421,7 +425,11 @@ class RankOneCuts(Phase):
         if near and few_row_types(known) and seconds > known.get(CutParams).slow * spent:
             return True  # branching raises it faster
         loss = min(math.floor(dual.value) + 1, best.cost - 1)
-        pairs = int(ReducedCosts(round_dual(dual), loss + 1).possible(known.instance)[1].sum())
+        pairs = int(
+            ReducedCosts(round_dual(dual), loss + 1, params=known.get(FixingParameters))
+            .possible(known.instance)[1]
+            .sum()
+        )
         return forecast.model_seconds * pairs**2 < seconds
 
     @staticmethod
@@ -461,7 +469,9 @@ class ConcurrentCuts(Phase):
         self._begun, params, instance, dual = True, known.get(CutParams), known.instance, known.dual
         assert dual is not None
         best, open_share = dual, dual.open_share
-        ascent = RelaxAndCut.of(instance, dual, self._bounded(known, limit), on_progress=known.tracker.show)
+        session, show = known.session, known.tracker.show
+        bounded = self._bounded(known, limit)
+        ascent = RelaxAndCut.of(instance, dual, bounded, on_progress=show, params=session.parameters)
         seconds, ended = params.first_certificate, False
         try:
             while not ended:

@@ -86,7 +86,7 @@ class Described:
 
 def described() -> Iterator[Described]:
     """All parameters, in the order of their names."""
-    for kind_name, kind in sorted(_kinds().items()):
+    for kind_name, kind in sorted(registered().items()):
         for each in dataclasses.fields(kind):
             default: Any = each.default
             yield Described(f"{kind_name}.{each.name}", default, **each.metadata)
@@ -137,7 +137,8 @@ def _read(text: str) -> Number:
         return float(text)
 
 
-def _kinds() -> dict[str, type[Any]]:
+def registered() -> dict[str, type[Any]]:
+    """All classes of parameters by name."""
     for module in MODULES:
         import_module(f"kanon_milp.{module}")
     return _KINDS

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import pickle
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
+import kanon_milp as km
 from kanon_milp.errors import InputError
-from kanon_milp.system.parameters import DEFAULT, Parameters, described, number, parameters
+from kanon_milp.system.parameters import DEFAULT, Parameters, described, number, parameters, registered
 
 
 @parameters("tests_of_parameters")
@@ -65,3 +68,18 @@ def test_a_name_is_that_of_one_class() -> None:
 
     with pytest.raises(InputError, match="registered already"):
         parameters("tests_of_parameters")(Other)
+
+
+def test_no_parameters_are_without_effect() -> None:
+    """Whoever runs a phase looks its parameters up, so that what a user sets is heeded."""
+    package = Path(km.__file__).parent
+    calls = [
+        node
+        for file in package.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("of", "get")
+    ]
+    looked_up = {each.id for call in calls for each in call.args if isinstance(each, ast.Name)}
+    kinds = {name: kind.__name__ for name, kind in registered().items() if kind.__module__.startswith("kanon_milp.")}
+    assert len(kinds) > 20
+    assert {name for name, kind in kinds.items() if kind not in looked_up} == set()
