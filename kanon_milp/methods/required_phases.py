@@ -26,6 +26,7 @@ from kanon_milp.bounds.parameters import FixingParameters
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.errors import InputError
+from kanon_milp.heuristics.construction import ConstructionParameters
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.valued_construction import mended
 from kanon_milp.methods.phases import (
@@ -442,7 +443,8 @@ class SearchBySizes(Phase):
     def _take(known: Known, alone: Known) -> None:
         assert alone.dual is not None
         if alone.best is not None and (known.best is None or alone.best.cost < known.best.cost):
-            known.keep(mended(known.instance, alone.best, alone.dual.phi, known.limit, known.session.options.seed))
+            seed, params = known.session.options.seed, known.get(ConstructionParameters)
+            known.keep(mended(known.instance, alone.best, alone.dual.phi, known.limit, seed, params))
 
 
 class _Raises(Phase):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -182,7 +181,8 @@ def test_neighbourhoods_over_the_pairs_that_annealings_have_seen_come_first(monk
     of = SeenPairs.of
     for rows, expected in ((60, [2, 3]), (59, [5])):
         seen.clear()
-        monkeypatch.setattr(SeenPairs, "of", partial(of, params=AnnealingParameters(seen_rows=rows)))
+        fewer = AnnealingParameters(seen_rows=rows)
+        monkeypatch.setattr(SeenPairs, "of", lambda instance, _, fewer=fewer: of(instance, fewer))
         km.solve(problem, method="search", iteration_limit=5, parameters=parameters)
         assert [count for _, count in seen] == expected * (len(seen) // len(expected))
         assert all(more > 0 for more, _ in seen)
