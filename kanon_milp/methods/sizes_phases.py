@@ -203,10 +203,10 @@ class Lagrangian(Phase):
         params, began, best = known.get(LagrangianParams), time.perf_counter(), known.best
         share = limit if limit.seconds is None else limit.part(min(params.share * limit.left, params.seconds))
         bounded = BoundLimit(
-            share.ends,
-            limit.interrupt,
-            None if best is None else float(best.cost),
-            params.evaluations if known.session.iterations else None,
+            ends=share.ends,
+            interrupt=limit.interrupt,
+            target=None if best is None else float(best.cost),
+            iterations=params.evaluations if known.session.iterations else None,
         )
         known.dual = known.plain = multipliers_of_sizes(known.session, known.tracker, bounded)
         known.iteration_seconds = (time.perf_counter() - began) / max(known.dual.evaluations, 1)
@@ -390,8 +390,8 @@ class RankOneCuts(Phase):
         if known.fits:
             share = share.part((params.first_share if first else params.share) * share.left)
         bounded = BoundLimit(
-            share.ends,
-            share.interrupt,
+            ends=share.ends,
+            interrupt=share.interrupt,
             target=math.ceil(best.cost * (1 - known.session.options.gap)),
             rounds=params.rounds if known.counted else None,
         )
@@ -493,4 +493,4 @@ class ConcurrentCuts(Phase):
         """Until table and bound are near enough, as things stand."""
         best = known.best
         target = None if best is None else math.ceil(best.cost * (1 - known.session.options.gap))
-        return BoundLimit(limit.ends, limit.interrupt, target)
+        return BoundLimit(ends=limit.ends, interrupt=limit.interrupt, target=target)
