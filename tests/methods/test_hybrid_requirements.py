@@ -15,7 +15,6 @@ from hypothesis import HealthCheck, settings
 from own_requirement import AtMost, NoMoreThanHalf
 
 import kanon_milp as km
-from kanon_milp.heuristics.annealing import AnnealingParameters, SeenPairs
 from kanon_milp.heuristics.valued_neighbourhoods import Landscape
 from kanon_milp.heuristics.worker_pool import Effort
 from kanon_milp.methods import required_search
@@ -178,11 +177,8 @@ def test_neighbourhoods_over_the_pairs_that_annealings_have_seen_come_first(monk
     monkeypatch.setattr(required_search, "rebuild", rebuilt)
     parameters = {**WITHOUT_MODEL, "turns.easy_pairs": 0}
     problem = census_with(60, km.KAnonymity(2), km.LDiversity(2), sensitive="disease")
-    of = SeenPairs.of
     for rows, expected in ((60, [2, 3]), (59, [5])):
         seen.clear()
-        fewer = AnnealingParameters(seen_rows=rows)
-        monkeypatch.setattr(SeenPairs, "of", lambda instance, _, fewer=fewer: of(instance, fewer))
-        km.solve(problem, method="search", iteration_limit=5, parameters=parameters)
+        km.solve(problem, method="search", iteration_limit=5, parameters={**parameters, "annealing.seen_rows": rows})
         assert [count for _, count in seen] == expected * (len(seen) // len(expected))
         assert all(more > 0 for more, _ in seen)
