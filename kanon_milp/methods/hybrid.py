@@ -9,7 +9,8 @@ for sizes of groups alone, others for all else.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, make_dataclass, replace
+from typing import Any
 
 from kanon_milp.bounds.built_in import cheapest_loss
 from kanon_milp.heuristics.worker_pool import open_pool
@@ -77,6 +78,23 @@ class HybridParams:
     seconds: float = number(600.0, "where neither a time limit nor an iteration limit is given")
 
 
+def switch(name: str) -> str:
+    """The parameter that says whether the phase of this name is used."""
+    return name.replace(" ", "_").replace("-", "_")
+
+
+PhaseSwitches: type[Any] = parameters("phases")(
+    make_dataclass(
+        "PhaseSwitches",
+        [
+            (switch(name), bool, number(True, f"whether the phase {name} is used"))
+            for name in dict.fromkeys(phase.name for phase in PHASES)
+        ],
+        frozen=True,
+    )
+)
+
+
 def solve_hybrid(session: Session, tracker: Tracker | None = None) -> Result:
     """Bound, search, fix and solve the core problem, until bound and incumbent meet or the time is over.
 
@@ -92,7 +110,8 @@ def solve_hybrid(session: Session, tracker: Tracker | None = None) -> Result:
         if known.wait("bound"):
             with clock.step("search"):
                 known.keep(first)
-            phases = [kind() for kind in (*PHASES, *REGISTERED.values())]
+            switches = session.parameters.of(PhaseSwitches)
+            phases = [kind() for kind in (*PHASES, *REGISTERED.values()) if getattr(switches, switch(kind.name), True)]
             rounds = known.sizes_only and known.fits and not (few_row_types(known) or known.counted)
             run_phases(known, phases, rounds=rounds)
         else:

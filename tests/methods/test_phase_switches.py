@@ -1,0 +1,31 @@
+"""Each phase of the hybrid method can be left out: what is said stays true, only less may be found."""
+
+from __future__ import annotations
+
+import pytest
+from census import census_problem
+
+import kanon_milp as km
+from kanon_milp.errors import InputError
+from kanon_milp.methods.hybrid import PHASES, switch
+
+NAMES = list(dict.fromkeys(phase.name for phase in PHASES))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_without_a_phase_no_bound_exceeds_the_optimum_and_no_table_is_below_it(name: str) -> None:
+    problem = census_problem(40, 3)
+    optimum = km.solve(problem, method="milp").require_optimal().exact_objective
+    found = km.solve(problem, method="search", time_limit=5, parameters={f"phases.{switch(name)}": False})
+    assert optimum is not None
+    assert found.exact_objective is not None
+    assert found.report is not None
+    assert found.report.ok
+    assert (found.exact_bound or 0) <= optimum <= found.exact_objective
+    assert name not in {run.name for run in found.phases}
+    assert found.as_dict()["parameters"] == {f"phases.{switch(name)}": False}
+
+
+def test_a_phase_that_there_is_not_cannot_be_left_out() -> None:
+    with pytest.raises(InputError, match=r'there is no parameter "phases.cut"; did you mean "phases.cuts"'):
+        km.solve(census_problem(40, 3), method="search", parameters={"phases.cut": False})
