@@ -62,7 +62,7 @@ class CondensedCore:
     """
 
     session: Session
-    guide: Known
+    known: Known
     tracker: Tracker
     limit: Limit
     size: tuple[int, int] = (0, 0)
@@ -78,14 +78,14 @@ class CondensedCore:
 
     @property
     def _dual(self) -> DualPoint:
-        assert self.guide.dual is not None
-        return self.guide.dual
+        assert self.known.dual is not None
+        return self.known.dual
 
     def solve(self) -> bool:
         """Model after model, until table and bound meet or the time is over; False where condensed models do not lead
         to a table, or not soon, and something else has to."""
         ahead = AHEAD
-        while not self.limit.over and not self.guide.settled:
+        while not self.limit.over and not self.known.settled:
             best = self.tracker.best
             assert best is not None
             loss, near = best.cost - 1, self.tracker.bound + ahead
@@ -96,13 +96,13 @@ class CondensedCore:
             if smaller and smaller.instance.candidates.pairs <= SMALLER * step.instance.candidates.pairs:
                 loss, step = near, smaller
             if not self._decide(step, loss):
-                return self.limit.over or self.guide.settled
+                return self.limit.over or self.known.settled
             ahead *= 2
         return True
 
     def _up_to(self, loss: int) -> Dropped | None:
         """What tables up to this loss use, and the best one; None where nothing is known."""
-        presuming = self.guide.presuming(loss)
+        presuming = self.known.presuming(loss)
         return None if presuming is None else presuming.apply(self.session.instance)
 
     def _decide(self, step: Dropped, loss: int) -> bool:
@@ -117,11 +117,11 @@ class CondensedCore:
                 return False
             began = time.perf_counter()
             point = self._solve(condensed, table if turn == 0 else None, step, loss)
-            if point is None or self.guide.settled or self.tracker.bound > loss:
-                return self.tracker.bound > loss or self.guide.settled
+            if point is None or self.known.settled or self.tracker.bound > loss:
+                return self.tracker.bound > loss or self.known.settled
             seconds = time.perf_counter() - began
             ample, apart = self._repaired(condensed, point, apart, step, self.limit.part(REPAIR_SHARE * seconds))
-            if self.guide.settled:
+            if self.known.settled:
                 return True
             if seconds > LONG and self._far:
                 return False
@@ -171,7 +171,7 @@ class CondensedCore:
         instance, opened = condensed.instance, condensed.opened(x)
         with self.session.clock.step("assign"):
             placed = place_rows(instance, opened)
-            self.guide.keep(_closed(instance, _Point(opened, placed), step))
+            self.known.keep(_closed(instance, _Point(opened, placed), step))
         return _Point(opened, placed)
 
     def _repaired(
@@ -190,7 +190,7 @@ class CondensedCore:
             if found is None:
                 break
             point = self._table(condensed, found, step)
-            if self.guide.settled:
+            if self.known.settled:
                 break
         return ample, apart
 

@@ -34,7 +34,7 @@ class CoreProblem:
     """
 
     session: Session
-    guide: Known
+    known: Known
     tracker: Tracker
     limit: Limit
     once: bool = False
@@ -65,19 +65,19 @@ class CoreProblem:
         while self.in_time:
             before, lower = self.tracker.best, None
             loss = None if before is None else before.cost
-            step = None if before is None else self.guide.fixing(before.cost + 1).apply(self.session.instance)
+            step = None if before is None else self.known.fixing(before.cost + 1).apply(self.session.instance)
             rest = self.session.instance if step is None else step.instance
             if raising:
                 lower = self.presuming(self.tracker.bound + ahead)
             if lower is not None and lower.instance.candidates.pairs <= WORTH * rest.candidates.pairs:
                 step, rest, loss = lower, lower.instance, self.tracker.bound + ahead
-            if rest.candidates.pairs > self.guide.get(RestrictedModelParams).pairs or self.limit.over:
+            if rest.candidates.pairs > self.known.get(RestrictedModelParams).pairs or self.limit.over:
                 return reason
             answer = self.decide(rest, step, loss, self.limit)
             if answer is None:
                 return reason
             reason, best = answer.stop_reason, self.tracker.best
-            if self.guide.settled or self.limit.asked:
+            if self.known.settled or self.limit.asked:
                 return reason
             proven = loss is not None and self.tracker.bound > loss
             if step is lower and (proven or reason in (StopReason.OPTIMAL, StopReason.GAP_LIMIT)):
@@ -89,7 +89,7 @@ class CoreProblem:
     def presuming(self, loss: int) -> Dropped | None:
         """What tables up to this loss use, and the best one; None where that is as cheap, or nothing is known."""
         best = self.tracker.best
-        presuming = None if best is None or best.cost <= loss else self.guide.presuming(loss)
+        presuming = None if best is None or best.cost <= loss else self.known.presuming(loss)
         return None if presuming is None else presuming.apply(self.session.instance)
 
     def decide(self, rest: Instance, step: Dropped | None, loss: int | None, limit: Limit) -> Answer | None:
@@ -126,7 +126,7 @@ class CoreProblem:
                 call.set()
             if point.incumbent is not None and round(point.incumbent) < min(seen, default=math.inf):
                 seen.append(round(point.incumbent))
-                if self.guide.left(seen[-1] + 1) <= WORTH * rest.candidates.pairs:
+                if self.known.left(seen[-1] + 1) <= WORTH * rest.candidates.pairs:
                     call.set()
 
         # what costs more than that may be missing from the rest
@@ -140,7 +140,7 @@ class CoreProblem:
         # how a model ends that is no longer needed tells nothing of the result
         self.message = "" if answer.stop_reason is StopReason.INTERRUPTED else answer.message
         if answer.x is not None:
-            self.guide.keep(restore([] if step is None else [step], model.assignment(answer.x)))
+            self.known.keep(restore([] if step is None else [step], model.assignment(answer.x)))
         if answer.bound is not None:
             tracker.higher(answer.bound, answer.backed_by)
         return answer

@@ -151,8 +151,8 @@ def test_after_a_trial_that_has_not_ended_the_search_goes_on(monkeypatch: pytest
 
     def ends(core: CoreProblem) -> StopReason | None:
         limits.append(core.limit)
-        assert isinstance(core.guide, Known)
-        turns.append(valued_of(core.guide).turns.number)
+        assert isinstance(core.known, Known)
+        turns.append(valued_of(core.known).turns.number)
         return solve(core) if len(limits) == 2 else StopReason.TIME_LIMIT
 
     agrees_with_one_model(monkeypatch, ends)
