@@ -44,7 +44,7 @@ class LagrangianParameters:
 class PackingParameters:
     """The search for violated packing cuts. Tuned on samples of Adult and all of it, k from 2 to 25."""
 
-    least_share: float = number(1e-3, "of a candidate; one with less is not counted")
+    least_share: float = number(1e-3, "of a candidate; one with less is not counted", most=1)
     least_excess: float = number(0.05, "what a cut must be violated by to be worth it")
     widest: int = number(50, "row types of a set, at most; those of Adult that help have 2 to 15")
 
@@ -94,7 +94,7 @@ class RelaxAndCutParameters:
     used: float = number(1e-3, "share of a group that cuts are looked for at")
     slack: float = number(0.02, "of a cut that stays without a multiplier")
     added: float = number(0.6, "rank-1 cuts a round, for each row type")
-    seeds_share: float = number(0.1, "sets that wide cuts are grown from in a round, for each row type")
+    seeds_share: float = number(0.1, "sets that wide cuts are grown from in a round, for each row type", most=1)
     risen: float = number(1e-3, "units that a round without new cuts must have brought to be followed by another one")
     look_back: int = number(6, "rounds that must close a share of the gap to go on", least=1)
     stalled: float = number(0.005, "that share")

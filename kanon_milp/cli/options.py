@@ -415,7 +415,10 @@ class ProblemOptions:
         if model.suffix.lower() in TABLES:
             raise InputError(f"{model}: looks like a table, not like a model file: write --data {model}")
         for option in named(self):
-            raise InputError(f"a model file holds table and problem; write into it what {option} says")
+            raise InputError(
+                f"the model file already names the table and the problem, so {option} cannot be used with it; "
+                "write it into the file"
+            )
         read = read_model(model)
         return Asked(read.problem, read.title or read.problem.name, read)
 

@@ -88,7 +88,9 @@ def solve(
     parameters: Annotated[
         list[str] | None,
         solving_option(
-            "--set", metavar="PHASE.NAME=X", help="A number of a phase, such as cuts.share=0.3; repeatable."
+            "--set",
+            metavar="PHASE.NAME=X",
+            help="A number of a phase (cuts.share=0.3), or whether it is used (phases.cuts=false); repeatable.",
         ),
     ] = None,
     dask: Annotated[

@@ -43,7 +43,9 @@ class NeighbourhoodParameters:
     seen_seconds: float = number(8.0, "for one over the pairs of the tables that annealing has seen at most")
     first_entries: int = number(60, "(row type, group) that the first one frees under requirements", least=1)
     fewest_entries: int = number(10, "that one frees under requirements", least=1)
-    share: float = number(0.25, "of the time left, for one under requirements: a few large ones find what many do not")
+    share: float = number(
+        0.25, "of the time left, for one under requirements: a few large ones find what many do not", most=1
+    )
     shortest: float = number(2.0, "seconds for one under requirements")
     longest: float = number(20.0, "seconds for one under requirements at most")
     small: int = number(12, "row types of a group that is always freed completely", least=1)

@@ -43,8 +43,8 @@ class BranchingParams:
         1_000, "pairs of a node that goes to the solver; such a model takes as long as a node or two", least=-1
     )
     leaf_seconds: float = number(3.0, "for the model of a node, under requirements of sensitive values")
-    table_share: float = number(0.25, "of the time that such a node has taken, at most, for a table")
-    share: float = number(1.0, "of the time, expected")
+    table_share: float = number(0.25, "of the time that such a node has taken, at most, for a table", most=1)
+    share: float = number(1.0, "of the time, expected", most=1)
     gain: float = number(0.6, "expected share of the gap that it closes")
 
 

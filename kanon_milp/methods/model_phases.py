@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class CondensedParams:
     """Condensed models, where row types have few candidates."""
 
-    share: float = number(0.3, "of the time, expected")
+    share: float = number(0.3, "of the time, expected", most=1)
     gain: float = number(0.9, "expected share of the gap that they close")
 
 
@@ -33,7 +33,7 @@ class CondensedParams:
 class ModelAtBoundParams:
     """A model of the tables that cost no more than the bound."""
 
-    share: float = number(0.3, "of the time left")
+    share: float = number(0.3, "of the time left", most=1)
     seconds: float = number(60.0, "seconds, at most")
     gain: float = number(0.8, "expected share of the gap that it closes")
 
@@ -46,7 +46,7 @@ class CoreParams:
     early_share: float = number(
         0.4, "of the time, expected where it is likely to be solved before anything is searched"
     )
-    share: float = number(1.0, "of the time, expected elsewhere")
+    share: float = number(1.0, "of the time, expected elsewhere", most=1)
     gain: float = number(1.0, "share of the gap that it closes where it is solved")
     late_gain: float = number(0.5, "the same, expected elsewhere")
 

@@ -42,7 +42,7 @@ class ValuedCutParams:
     narrow_pairs: float = number(3.0, "times that, the same for pairs")
     wider: float = number(1.5, "times that, after a model that was solved to the end")
     narrower: float = number(0.85, "times that, after one that was not")
-    diving_share: float = number(0.8, "of a search, for diving")
+    diving_share: float = number(0.8, "of a search, for diving", most=1)
     less_diving: float = number(0.2, "the same after a search whose dives have found nothing")
     dives: int = number(100, "in one search, at most")
 

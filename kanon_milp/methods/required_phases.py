@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 class TurnParams:
     """Turns of bound and search under requirements of sensitive values."""
 
-    share: float = number(0.2, "of the time, for the first turn")
+    share: float = number(0.2, "of the time, for the first turn", most=1)
     shortest: float = number(3.0, "seconds of the first turn, at least")
     shortest_few: float = number(0.6, "the same where row types have few candidates, and the solver may be quick")
     longest: float = number(90.0, "seconds of a turn, at most")
@@ -69,16 +69,16 @@ class TurnParams:
     longer: float = number(3.0, "times as long as the one before is each turn: good averages are annealed for long")
     longer_with_cuts: float = number(1.5, "the same with rank-1 cuts, which do not wait for that")
     last: float = number(1.6, "turns, or less, that are left are one")
-    last_share: float = number(0.4, "of that one, for the bound at most")
-    least_share: float = number(0.2, "of a turn, for each of bound and search")
-    branching_share: float = number(0.5, "of a turn, for branch and bound")
+    last_share: float = number(0.4, "of that one, for the bound at most", most=1)
+    least_share: float = number(0.2, "of a turn, for each of bound and search", most=1)
+    branching_share: float = number(0.5, "of a turn, for branch and bound", most=1)
     branch_gap: int = number(6, "units between table and bound, up to which it has that")
     few_nodes: int = number(3, "nodes of a turn that gains nothing, after which it has not")
     easy_pairs: int = number(2_000, "pairs of a core problem that goes to the solver at once", least=-1)
     core_pairs: int = number(50_000, "pairs of one that goes there after some time; a larger one comes last")
-    rounds_share: float = number(0.5, "of the time, after which it does")
+    rounds_share: float = number(0.5, "of the time, after which it does", most=1)
     rounds_share_with_cuts: float = number(0.85, "the same with rank-1 cuts")
-    declared_share: float = number(0.1, "of what is left, for declaring it")
+    declared_share: float = number(0.1, "of what is left, for declaring it", most=1)
     patience: int = number(4, "searches that find nothing while the bound does not rise, before a larger one is left")
     counted: int = number(1, "turns after the first one, where work is counted instead of time")
 
@@ -88,7 +88,7 @@ class TurnParams:
 class RequiredBoundParams:
     """The bound with the requirements inside the subproblems."""
 
-    sizes_share: float = number(0.25, "of the first turn, for multipliers of sizes alone to begin with")
+    sizes_share: float = number(0.25, "of the first turn, for multipliers of sizes alone to begin with", most=1)
     proof_margin: float = number(1.5, "times what the last proof has taken are left for the next one")
     latest: float = number(5.0, "seconds that a turn is late, at most, but for what has to be compiled")
     stalled: float = number(2e-5, "relative rise in some iterations that is not worth it")
@@ -104,7 +104,7 @@ class RequiredBoundParams:
 class BySizesParams:
     """The search by sizes alone, where different ones of many values are all that is asked."""
 
-    share: float = number(0.7, "of the time left")
+    share: float = number(0.7, "of the time left", most=1)
     failing: float = number(0.2, "part of the groups found so that may fail the requirements, at most")
 
 

@@ -37,7 +37,7 @@ T = TypeVar("T")
 class ValuedSearchParams:
     """The search under requirements of sensitive values: constructions, annealings, neighbourhoods."""
 
-    construction_share: float = number(0.3, "of a search, at most")
+    construction_share: float = number(0.3, "of a search, at most", most=1)
     quick_share: float = number(
         0.15, "of a search; tables are constructed anew in each turn if the last one took no more than that"
     )
@@ -50,13 +50,15 @@ class ValuedSearchParams:
     few_values: int = number(
         3, "joint values, up to which annealing begins at the best table and has the smaller share"
     )
-    annealing_share: float = number(0.85, "of the first search, for annealing")
+    annealing_share: float = number(0.85, "of the first search, for annealing", most=1)
     annealing_share_few: float = number(0.3, "the same with few joint values")
-    least_share: float = number(0.1, "of a search, for each of annealing and neighbourhoods")
+    least_share: float = number(0.1, "of a search, for each of annealing and neighbourhoods", most=1)
     worthwhile: float = number(0.002, "part of the loss, below which what annealing gains in a turn is little")
-    slower_share: float = number(0.5, "of the next search, at most, for annealing that has gained little")
-    narrow_share: float = number(0.7, "of the time for neighbourhoods, for models of all rows by multipliers with cuts")
-    seen_share: float = number(0.5, "the same, for neighbourhoods over the pairs that annealings have seen")
+    slower_share: float = number(0.5, "of the next search, at most, for annealing that has gained little", most=1)
+    narrow_share: float = number(
+        0.7, "of the time for neighbourhoods, for models of all rows by multipliers with cuts", most=1
+    )
+    seen_share: float = number(0.5, "the same, for neighbourhoods over the pairs that annealings have seen", most=1)
     seen_seconds: float = number(8.0, "for one of these")
     near_gap: float = number(0.05, "relative gap, up to which pairs near the multipliers are looked at")
     near_open: float = number(1.5, "cells, up to which candidates of these cost more by the multipliers")

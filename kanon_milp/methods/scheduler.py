@@ -27,7 +27,7 @@ class RoundParams:
     """Rounds of the phases that repeat: what takes a share of the time takes it of a part of the time first, so that a
     problem that needs little does not wait until shares of a long limit are over."""
 
-    share: float = number(1 / 3, "seconds of a round, of those of the next one")
+    share: float = number(1 / 3, "seconds of a round, of those of the next one", most=1)
     shortest: float = number(60.0, "seconds of the first round, at least")
 
 

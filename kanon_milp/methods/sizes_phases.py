@@ -56,7 +56,7 @@ class ForecastParams:
 class LagrangianParams:
     """The Lagrangian bound."""
 
-    share: float = number(0.25, "of the time, at most")
+    share: float = number(0.25, "of the time, at most", most=1)
     seconds: float = number(60.0, "seconds, at most")
     evaluations: int = number(3_000, "of the Lagrangian, where work is counted instead of time")
     gain: float = number(0.9, "expected share of the gap that it closes")
@@ -67,7 +67,7 @@ class LagrangianParams:
 class ConstructionParams:
     """A first table from the multipliers, in a second or two even on large tables."""
 
-    share: float = number(0.01, "of the time, expected")
+    share: float = number(0.01, "of the time, expected", most=1)
     gain: float = number(0.5, "expected share of the gap that it closes")
 
 
@@ -83,10 +83,10 @@ class CutParams:
     )
     master_types: int = number(3_000, "row types up to which a master problem goes on with the cuts")
     first_types: int = number(1_200, "row types up to which there are cuts before anything is searched")
-    first_share: float = number(0.2, "of the time left, for those, at most")
-    share: float = number(0.35, "of the time after the search, for cuts at most")
-    large_share: float = number(0.35, "the same on tables that are searched to the end")
-    relax_share: float = number(0.5, "of that time, at most, without a master problem")
+    first_share: float = number(0.2, "of the time left, for those, at most", most=1)
+    share: float = number(0.35, "of the time after the search, for cuts at most", most=1)
+    large_share: float = number(0.35, "the same on tables that are searched to the end", most=1)
+    relax_share: float = number(0.5, "of that time, at most, without a master problem", most=1)
     iterations: int = number(
         6_000, "iterations of the bound that take as long as the shortest rounds that are worth it"
     )
@@ -104,11 +104,11 @@ class CutParams:
 class SearchParams:
     """Annealing and neighbourhoods where nothing but sizes of groups is required."""
 
-    share: float = number(0.2, "of the time left before the core problem, at most, for each of two searches")
+    share: float = number(0.2, "of the time left before the core problem, at most, for each of two searches", most=1)
     longer: float = number(2.0, "times what cuts before it have taken may it take, at most")
     briefly: float = number(0.5, "the same where branch and bound follows, which finds tables itself")
     patience: int = number(2, "turns that find nothing")
-    first_share: float = number(0.05, "of the time left, for annealings before cuts")
+    first_share: float = number(0.05, "of the time left, for annealings before cuts", most=1)
     first_searches: int = number(3, "of these annealings, of a second each")
     gain: float = number(0.2, "expected share of the gap that it closes")
     first_gain: float = number(0.1, "the same of the annealings before cuts")

@@ -115,7 +115,10 @@ class Parameters:
             except ValueError:
                 equals = ""
             if not equals:
-                raise InputError(f'a parameter is set as in "cuts.share=0.3", a name and a number, found "{name}"')
+                raise InputError(
+                    'a parameter is set as in "cuts.share=0.3", a name and a number (true or false for a switch), '
+                    f'found "{text}"'
+                )
         return cls(values)
 
     def of(self, kind: type[P]) -> P:

@@ -372,5 +372,5 @@ def test_version() -> None:
 def test_a_model_file_says_all_that_is_asked(named: str) -> None:
     done = run("solve", "hospital", named)
     assert done.returncode == 2
-    assert "a model file holds table and problem" in done.stderr
+    assert "already names the table and the problem" in done.stderr
     assert named.partition("=")[0] in done.stderr

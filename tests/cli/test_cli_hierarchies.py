@@ -116,7 +116,7 @@ def test_each_way_writes_a_file_and_shows_its_labels(people: Path, way: list[str
             [*SOLVE, "--numeric", "age=5", "--quantiles", "age=4"],
             "has a hierarchy already",
         ),
-        (["solve", "people.toml", "--numeric", "age=5"], "a model file holds table and problem"),
+        (["solve", "people.toml", "--numeric", "age=5"], "already names the table and the problem"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(people: Path, options: list[str], said: str) -> None:

@@ -89,4 +89,4 @@ def test_a_model_file_names_them(people: Path) -> None:
     assert km.read_model(model).problem.table.column("a").null_count() == 3
     refused = run("solve", model, "--missing-values", "NA")
     assert refused.returncode == 2
-    assert "write into it what --missing-values says" in " ".join(refused.stderr.split())
+    assert "so --missing-values cannot be used with it" in " ".join(refused.stderr.split())

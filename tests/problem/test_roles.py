@@ -320,7 +320,7 @@ def test_overlapping_roles_are_an_error_on_the_command_line(people: Path, tmp_pa
         assert "cannot be quasi-identifier and identifying column at once" in done.stderr
     model = tmp_path / "model.toml"
     model.write_text('[data]\nfile = "people.csv"\nquasi_identifiers = ["zip"]\nkeep = "name"\n[privacy]\nk = 2\n')
-    assert "a model file holds table and problem" in run("solve", model, "--identifying", "name").stderr
+    assert "already names the table and the problem" in run("solve", model, "--identifying", "name").stderr
 
 
 def test_a_model_file_has_roles(people: Path, tmp_path: Path) -> None:
