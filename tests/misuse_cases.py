@@ -14,6 +14,7 @@ import polars as pl
 import kanon_milp as km
 from kanon_milp.problem.distances import HierarchicalDistance, MatrixDistance, OrderedDistance
 from kanon_milp.solvers import Availability, LinearModel, RawResult, SolverCall
+from kanon_milp.system.limit import Limit
 from kanon_milp.verify.definitions.k_anonymity import DEFINITION
 
 FRAME = pd.DataFrame({"a": ["1", "1", "2", "2"], "b": ["x", "y", "x", "y"], "s": ["u", "v", "u", "v"]})
@@ -58,7 +59,24 @@ WRONG: dict[str, Any] = {
     "bytes": b"a",
     "array": np.array(1),
 }
+
+
 # public name → (function, arguments that work, argument → kinds of WRONG that it takes)
+class Tried(km.Phase):
+    """A phase that never runs."""
+
+    name = "tried"
+
+    def applies(self, known: km.Known) -> bool:
+        return False
+
+    def estimate(self, known: km.Known) -> km.Estimate:
+        return km.Estimate(0.0, 0.0)
+
+    def run(self, known: km.Known, limit: Limit) -> None:
+        raise AssertionError("it does not apply")
+
+
 CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
     "AlphaKAnonymity": (
         km.AlphaKAnonymity,
@@ -237,6 +255,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
         {"kind": km.KAnonymity, "definition": DEFINITION},
         {"kind": "", "definition": ""},
     ),
+    "register_phase": (km.register_phase, {"phase": Tried}, {"phase": "", "replace": "truth"}),
     "register_method": (
         km.register_method,
         {"method": km.Method("tried", "", print)},  # type: ignore[arg-type]
@@ -264,6 +283,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
             "on_progress": "none class",
             "on_stage": "none class",
             "interrupt": "none",
+            "parameters": "none",
         },
     ),
     "solve_model": (
@@ -427,6 +447,9 @@ MADE = {
     "RowTypes",
     "Session",
     "SolverAdapter",
+    "Estimate",
+    "Known",
+    "Phase",
     "datasets",
 }
 MADE |= {"distances"}

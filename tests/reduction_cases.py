@@ -124,9 +124,8 @@ def heavy_cases(draw: st.DrawFn, sides: bool = True) -> Case:
     """Few row types with many copies, under few patterns; some column may cost nothing."""
     case = draw(cases(max_rows=3, max_columns=2, sides=sides))
     rows = tuple(row for row in dict.fromkeys(case.rows) for _ in range(draw(st.integers(1, 8))))[:9]
-    width = len(rows[0])
-    heights = [3 if j in case.hierarchies else 1 for j in range(width)]
-    vectors = draw(st.sampled_from([((0,) * width,), ((0,) * width, tuple(heights)), case.vectors]))
+    lowest = (0,) * len(rows[0])
+    vectors = draw(st.sampled_from([(lowest,), (lowest, case.heights), case.vectors]))
     return replace(case, rows=rows, k=draw(st.sampled_from([k for k in (2, 3, 1) if k <= len(rows)])), vectors=vectors)
 
 

@@ -43,6 +43,12 @@ class Case:
     def names(self) -> list[str]:
         return [f"q{j}" for j in range(len(self.rows[0]))]
 
+    @property
+    def heights(self) -> tuple[int, ...]:
+        """The highest level of each column."""
+        trees = self.hierarchies
+        return tuple(len(next(iter(trees[j].values()))) - 1 if j in trees else 1 for j in range(len(self.rows[0])))
+
     def table(self) -> km.Table:
         frame = pl.DataFrame(list(self.rows), schema=dict.fromkeys(self.names, pl.String), orient="row")
         return km.Table.from_frame(frame, self.names)
@@ -190,8 +196,7 @@ def covered(instance: Instance) -> bool:
 def few_vectors(rng: Random, case: Case, most: int) -> Case:
     """The same case with few enough level vectors that its rows have at most so many released tables; that of full
     suppression is among them, so that most problems have a solution."""
-    rows, columns = len(case.rows), range(len(case.rows[0]))
-    heights = tuple(len(next(iter(case.hierarchies[c].values()))) - 1 if c in case.hierarchies else 1 for c in columns)
+    rows, heights = len(case.rows), case.heights
     vectors = case.vectors or tuple(itertools.product(*(range(height + 1) for height in heights)))
     number = max(v for v in range(1, len(vectors) + 1) if v**rows <= most)
     if number == len(vectors):

@@ -40,10 +40,12 @@ class AnnealingParameters:
 
     pulls: float = number(0.8, "of the moves open a candidate or let it grow", most=1)
     drops: float = number(0.1, "of the moves close one; the others shift one row", most=1)
-    hot: float = number(0.15, "cells, the temperature at the beginning where groups are pairs")
-    cold: float = number(0.05, "cells, the same at the end")
-    hotter: float = number(1.5, "times as hot at the beginning with larger groups and many moves, which spoil at first")
-    warmer: float = number(3.0, "times as hot at the end with these")
+    hot: float = number(0.15, "cells, the temperature at the beginning where groups are pairs", least=1e-9)
+    cold: float = number(0.05, "cells, the same at the end", least=1e-9)
+    hotter: float = number(
+        1.5, "times as hot at the beginning with larger groups and many moves, which spoil at first", least=1e-9
+    )
+    warmer: float = number(3.0, "times as hot at the end with these", least=1e-9)
     many: int = number(1000, "moves for each row that are many", least=1)
     small_cover: int = number(300, "rows; candidates that cover more are drawn less often", least=1)
     parts: int = number(4, "of a segment, after which the best table is looked for", least=1)

@@ -305,6 +305,7 @@ def register_phase(phase: type[Phase], *, replace: bool = False) -> None:
     """
     if not (isinstance(phase, type) and issubclass(phase, Phase)):
         raise wrong("phase", "a subclass of Phase", phase)
+    instance_of(replace, bool, "replace", "True or False")
     if phase.__abstractmethods__:
         missing = ", ".join(sorted(phase.__abstractmethods__))
         raise InputError(f"the phase {phase.__name__} cannot be registered: it does not say {missing}")

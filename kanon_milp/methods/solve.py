@@ -100,7 +100,7 @@ def solve(
         iteration_limit = count(iteration_limit, "the iteration limit")
     if dask is not None:
         text(dask, "dask, the address of a scheduler")
-    tuned = Parameters(parameters or {})
+    tuned = Parameters({} if parameters is None else instance_of(parameters, Mapping, "parameters", "a mapping"))
     begin = None if start is None else group_numbers(start, problem.table.n, "start")
     adapter, chosen = adapter_of(solver), get_formulation(formulation)
     given = registry.given(adapter.name, chosen.name, options.node_limit, iteration_limit, dask)

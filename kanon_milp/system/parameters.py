@@ -22,10 +22,14 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, TypeVar
 
+import numpy as np
+
 from kanon_milp.errors import InputError
 
 P = TypeVar("P")
 Number = int | float | bool
+
+MOST = 1e18  # no integer is larger
 
 MODULES: tuple[str, ...] = (
     "bounds.parameters",
@@ -153,6 +157,8 @@ def _checked(name: object, value: object, known: Mapping[str, Described]) -> Num
         said = f'; did you mean "{near[0]}"?' if near else ""
         raise InputError(f'there is no parameter "{name}"{said}')
     each = known[str(name)]
+    if isinstance(value, np.generic):
+        value = value.item()
     wanted = "true or false" if isinstance(each.default, bool) else "an integer"
     if isinstance(each.default, bool) or isinstance(value, bool):
         fits = isinstance(each.default, bool) and isinstance(value, bool)
@@ -160,11 +166,11 @@ def _checked(name: object, value: object, known: Mapping[str, Described]) -> Num
         fits = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
         value = int(value) if fits else value  # type: ignore[call-overload]
     else:
-        fits, wanted = isinstance(value, int | float) and not math.isnan(value), "a number"
-        value = float(value) if fits else value  # type: ignore[arg-type]
+        fits, wanted = isinstance(value, int) or (isinstance(value, float) and not math.isnan(value)), "a number"
     if not fits:
         raise InputError(f'parameter "{name}": {wanted} is expected ({each.meaning})')
-    if not each.least <= value <= each.most:  # type: ignore[operator]
-        most = "" if math.isinf(each.most) else f" and at most {each.most:g}"
+    largest = each.most if isinstance(value, float) else min(each.most, MOST)
+    if not each.least <= value <= largest:  # type: ignore[operator]
+        most = "" if math.isinf(largest) else f" and at most {largest:g}"
         raise InputError(f'parameter "{name}" must be at least {each.least:g}{most} ({each.meaning})')
-    return value  # type: ignore[return-value]
+    return float(value) if isinstance(each.default, float) else value  # type: ignore[arg-type, return-value]

@@ -325,4 +325,5 @@ def test_ctrl_c_keeps_the_table_and_the_least_bound(branched: list[int], monkeyp
     assert branched
     assert result.verified
     assert present(result.bound) <= present(best) <= present(result.objective)
-    assert result.stop_reason == "interrupted"
+    # the last look may bring the optimum
+    assert result.stop_reason == ("optimal" if result.bound == result.objective else "interrupted")

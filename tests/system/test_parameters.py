@@ -7,6 +7,7 @@ import pickle
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import kanon_milp as km
@@ -30,7 +31,7 @@ def test_a_value_takes_the_place_of_its_default_and_others_stay() -> None:
 
 
 def test_an_integer_is_a_number_and_a_whole_number_an_integer() -> None:
-    found = Parameters({"tests_of_parameters.share": 1, "tests_of_parameters.rounds": 7.0}).of(Some)
+    found = Parameters({"tests_of_parameters.share": 1, "tests_of_parameters.rounds": np.float64(7)}).of(Some)
     assert (found.share, found.rounds) == (1.0, 7)
     assert isinstance(found.share, float)
     assert isinstance(found.rounds, int)
@@ -50,7 +51,9 @@ def test_every_parameter_says_what_it_means() -> None:
         ("tests_of_parameters.share=much", "a name and a number"),
         ("tests_of_parameters.share=nan", "a number is expected"),
         ("tests_of_parameters.share=2", "at most 1"),
+        ("tests_of_parameters.share=inf", "at most 1"),
         ("tests_of_parameters.rounds=0", "at least 1"),
+        ("tests_of_parameters.rounds=" + 400 * "9", "at most 1e"),
         ("tests_of_parameters.rounds=1.5", "an integer is expected"),
         ("tests_of_parameters.rounds=true", "an integer is expected"),
         ("tests_of_parameters.tried=1", "true or false is expected"),
