@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import html
 import json
 from decimal import Decimal
 from pathlib import Path
@@ -50,7 +51,7 @@ def test_from_a_database_into_a_table_beside(address: str, tmp_path: Path) -> No
         "delimiter": "", "encoding": "", "symbol": "",
     }  # fmt: skip
     assert found["written_to"] == {"database": database.shown, "table": HOSTILE}
-    assert "--query &#x27;select" in page.read_text()  # the command that verifies
+    assert "--query 'select" in html.unescape(page.read_text())  # the command that verifies
     checked = run("verify", out / "anonymized.csv", "--original", address, "--query", ALL, *PROBLEM, "--k", "5")
     assert checked.returncode == 0, checked.stderr
     for text in (done.stdout, done.stderr, checked.stdout, *(path.read_text() for path in [page, *out.iterdir()])):
