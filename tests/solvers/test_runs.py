@@ -145,7 +145,7 @@ def test_log_goes_to_the_file_and_not_to_the_terminal(
 def test_progress_comes_regularly_and_its_errors_are_raised(adapter: Any) -> None:
     seen: list[Progress] = []
     adapter.solve(market_split(), SolverOptions(time_limit=1.2), on_progress=seen.append)
-    assert 3 <= len(seen) <= 12
+    assert 3 <= len(seen) <= 10 * max(1.2, seen[-1].seconds)  # a busy machine ends it late
     assert [p.seconds for p in seen] == sorted(p.seconds for p in seen)
     if Capability.TRAJECTORY in adapter.capabilities:
         assert seen[-1].incumbent is not None
