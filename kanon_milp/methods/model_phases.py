@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 from kanon_milp.methods.condensed_core import CondensedCore
 from kanon_milp.methods.core_problem import CoreProblem
 from kanon_milp.methods.phases import Estimate, Known, LastModel, Phase
-from kanon_milp.methods.sizes_phases import ForecastParams, before_search, branching_is_quicker, few_pairs, promising
+from kanon_milp.methods.sizes_phases import (
+    ForecastParams,
+    before_search,
+    branching_is_quicker,
+    cuts_come_first,
+    few_pairs,
+    promising,
+)
 from kanon_milp.presolve.reductions.base import Dropped
 from kanon_milp.solvers import StopReason
 from kanon_milp.system.limit import Limit
@@ -144,7 +151,9 @@ class EarlyModel(Phase):
         self._tried: DualPoint | None = None
 
     def applies(self, known: Known) -> bool:
-        """Once with the same multipliers."""
+        """Once with the same multipliers, but not between annealings and the cuts that they are for."""
+        if known.cuts_next and cuts_come_first(known):
+            return False
         return known.dual is not self._tried and core_is_promising(known)
 
     def estimate(self, known: Known) -> Estimate:

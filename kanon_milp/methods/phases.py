@@ -118,9 +118,9 @@ class Known:
     certificate may be written; plain: the same before there were rank-1 cuts. iteration_seconds: what an iteration of
     that bound has taken. raised_in: the last round in which rank-1 cuts have gone as far as is worth it. searched:
     whether tables were searched for, not only constructed. constructed_by: the multipliers that a table was constructed
-    by. concurrent: how many phases run in the background. valued: what is known where more than sizes is required.
-    sizes_only: whether nothing else is required, or the rest is left out. ended: whether the session ends whatever else
-    could be done.
+    by. cuts_next: whether it was annealed for cuts that come next. concurrent: how many phases run in the background.
+    valued: what is known where more than sizes is required. sizes_only: whether nothing else is required, or the rest
+    is left out. ended: whether the session ends whatever else could be done.
     """
 
     session: Session
@@ -137,6 +137,7 @@ class Known:
     raised_in: int = -1
     searched: bool = False
     constructed_by: DualPoint | None = None
+    cuts_next: bool = False
     concurrent: int = 0
     round: int = 0
     ended: bool = False

@@ -252,7 +252,7 @@ class FirstAnnealings(Phase):
 
     def run(self, known: Known, limit: Limit) -> None:
         """One after the other."""
-        params, self._done = known.get(SearchParams), True
+        params, self._done, known.cuts_next = known.get(SearchParams), True, True
         effort = known.effort.part(params.first_share * limit.left)
         for turn in range(params.first_searches):
             if known.best is not None and not effort.ended(known.best.cost):
@@ -385,7 +385,7 @@ class RankOneCuts(Phase):
         """Until table and bound meet, or its share is over."""
         params, instance, best = known.get(CutParams), known.instance, known.best
         assert best is not None
-        first, types = not known.searched, instance.types.count
+        first, types, known.cuts_next = not known.searched, instance.types.count, False
         share, self._began, self._first = limit, time.process_time(), False
         if known.fits:
             share = share.part((params.first_share if first else params.share) * share.left)
