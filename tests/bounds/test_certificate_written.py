@@ -53,7 +53,7 @@ def test_what_a_result_certifies_is_accepted_and_true(case: Case | SensitiveCase
     report = check_certificate(problem, json.loads(json.dumps(found.as_dict())))
     assert report.valid, report.problems
     assert report.bound == found.bound
-    if not getattr(case, "subset", None):  # whose judge is another
+    if not getattr(case, "sets", None):  # whose judge is another
         best = best_loss(case)
         assert best is None or report.bound <= best
 
