@@ -150,6 +150,7 @@ class Concurrent:
 
     def _run(self) -> None:
         try:
+            self._known.tracker.own_thread()
             with logged(self._known, self.phase):
                 self.phase.run(self._known, self._limit)
             if self._known.settled:

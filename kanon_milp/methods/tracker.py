@@ -58,15 +58,22 @@ class Tracker:
     trajectory: list[tuple[float, float | None, float | None]] = field(default_factory=list)
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
     _users: set[int] = field(default_factory=set, repr=False)  # threads in which code of a user's own runs
+    _own: set[int] = field(default_factory=lambda: {threading.get_ident()}, repr=False)  # threads of this package
+    _guests: bool = False  # whether any code of a user's own has run: it may have begun threads
 
     @contextmanager
     def users_code(self) -> Iterator[None]:
         """Within the block a bound of this thread is a registered one: the word of a user's own code."""
+        self._guests = True
         self._users.add(threading.get_ident())
         try:
             yield
         finally:
             self._users.discard(threading.get_ident())
+
+    def own_thread(self) -> None:
+        """Take what this thread reports for the package's own, outside of code of a user's own."""
+        self._own.add(threading.get_ident())
 
     @property
     def in_users_code(self) -> bool:
@@ -86,7 +93,8 @@ class Tracker:
         apart."""
         with self._lock:
             before = self.bound
-            if backed_by == (REGISTERED,) or self.in_users_code:
+            unknown = self._guests and threading.get_ident() not in self._own
+            if backed_by == (REGISTERED,) or self.in_users_code or unknown:
                 self.registered = max(self.registered, bound)
                 self._refute()
             elif bound > self.proven:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+from fractions import Fraction
+
 import pytest
 from census import census_problem
 
 import kanon_milp as km
 from kanon_milp.errors import InputError
 from kanon_milp.methods.hybrid import PHASES, switch
+from kanon_milp.methods.tracker import Tracker
 
 NAMES = list(dict.fromkeys(phase.name for phase in PHASES))
 
@@ -29,3 +33,15 @@ def test_without_a_phase_no_bound_exceeds_the_optimum_and_no_table_is_below_it(n
 def test_a_phase_that_there_is_not_cannot_be_left_out() -> None:
     with pytest.raises(InputError, match=r'there is no parameter "phases.cut"; did you mean "phases.cuts"'):
         km.solve(census_problem(40, 3), method="search", parameters={"phases.cut": False})
+
+
+def test_what_a_thread_of_a_users_code_claims_is_no_proof() -> None:
+    tracker = Tracker(Fraction(1), 0.0, None)
+    tracker.higher(3, ("own bound",))
+    with tracker.users_code():
+        thread = threading.Thread(target=tracker.higher, args=(9, ("own bound",)))
+        thread.start()
+        thread.join()
+    assert (tracker.proven, tracker.registered) == (3, 9)
+    tracker.higher(5, ("own bound",))
+    assert tracker.proven == 5
