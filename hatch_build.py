@@ -11,6 +11,7 @@ Cython translates each .py that has a .pxd beside it to C, and a C compiler make
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
 import os
 import shlex
 import shutil
@@ -109,12 +110,10 @@ def _platform(hook: BuildHookInterface[Any]) -> str:
 
 def _module(root: Path, source: Path | None) -> Path:
     """One module, the shared one where there is no source: that of an earlier build if it was made of the same."""
-    import Cython
-
     name = SHARED.rpartition(".")[2] if source is None else source.stem
     directives = {**DIRECTIVES, **(DEBUG if _wanted() == "debug" else {})}
     made_of = hashlib.sha256(
-        repr((directives, _flags(), Cython.__version__, sys.version_info[:2], _compiler())).encode()
+        repr((directives, _flags(), importlib.metadata.version("Cython"), sys.version_info[:2], _compiler())).encode()
     )
     for path in [] if source is None else [source, *sorted(source.parent.glob("*.pxd"))]:
         made_of.update(path.name.encode() + path.read_bytes())
@@ -148,7 +147,7 @@ def _compile(root: Path, source: Path | None, folder: Path, built: Path, directi
         os.environ["CC"] = _compiler()
     compiler = new_compiler()
     customize_compiler(compiler)
-    macros = [("NDEBUG", None), ("CYTHON_LIMITED_API", "1"), ("Py_LIMITED_API", hex(STABLE))]
+    macros: list[Any] = [("NDEBUG", None), ("CYTHON_LIMITED_API", "1"), ("Py_LIMITED_API", hex(STABLE))]
     include = [sysconfig.get_path("include"), sysconfig.get_path("platinclude")]
     objects = compiler.compile(
         [str(c)], output_dir=str(folder), include_dirs=include, macros=macros, extra_postargs=_flags()

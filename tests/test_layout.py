@@ -13,6 +13,7 @@ ROOT = Path(kanon_milp.__file__).parent
 ORDER = (
     "errors",
     "system",
+    "kernels",
     "problem",
     "verify",
     "presolve",
