@@ -46,10 +46,11 @@ from kanon_milp.bounds.rank_one_cuts import NO_CUTS, PricedCuts, RankOneCuts
 from kanon_milp.bounds.relaxations import Relaxation, relaxations_of
 from kanon_milp.bounds.size_search import HIGHEST_CHARGE, emd_cost_of
 from kanon_milp.bounds.small_groups import cheapest_small_groups, small_sizes
-from kanon_milp.bounds.tree_subproblem import TreeArrays, ValuedRows, Workspace, make_workspace
-from kanon_milp.bounds.valued_groups import Cells, CheapestGroups, ValuedCandidates, cheapest_by_size
+from kanon_milp.bounds.tree_subproblem import Workspace, make_workspace
+from kanon_milp.bounds.valued_groups import Cells, CheapestGroups, cheapest_by_size
 from kanon_milp.bounds.valued_pricing import ALL_NODES, Answers, cheapest_valued_groups, nodes_of
 from kanon_milp.errors import InputError
+from kanon_milp.kernels.tree_subproblem import TreeArrays, ValuedCandidates, ValuedRows
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.system.arrays import Flags, Floats, Ints
 

@@ -23,9 +23,10 @@ from kanon_milp.bounds.registry import BoundLimit
 from kanon_milp.bounds.relaxations import Relaxation, relaxations_of
 from kanon_milp.bounds.screens import Memory, Prices, make_levels, no_prices, screen, solve_left
 from kanon_milp.bounds.small_groups import cheapest_small_groups, small_sizes, take_small_groups
-from kanon_milp.bounds.tree_subproblem import TreeArrays, ValuedRows, make_workspace
-from kanon_milp.bounds.valued_groups import Cells, CheapestGroups, Taken, ValuedCandidates, take_groups
+from kanon_milp.bounds.tree_subproblem import make_workspace
+from kanon_milp.bounds.valued_groups import Cells, CheapestGroups, Taken, take_groups
 from kanon_milp.errors import InputError
+from kanon_milp.kernels.tree_subproblem import TreeArrays, ValuedCandidates, ValuedRows
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged
 from kanon_milp.system.arrays import Flags, Floats

@@ -25,7 +25,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from kanon_milp.bounds.tree_subproblem import TreeArrays
+from kanon_milp.kernels.tree_subproblem import TreeArrays
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.distances import Space
 from kanon_milp.problem.distances.base import Tree

@@ -18,14 +18,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds.tree_subproblem import TreeArrays, ValuedCover, ValuedRows, Workspace, cheapest_of_size
-from kanon_milp.bounds.valued_groups import (
-    CheapestGroups,
-    ValuedCandidates,
-    candidate_of,
-    cheapest_negative,
-    cheapest_of_candidate,
-)
+from kanon_milp.bounds.tree_subproblem import ValuedCover, Workspace, cheapest_of_size
+from kanon_milp.bounds.valued_groups import CheapestGroups, candidate_of, cheapest_negative, cheapest_of_candidate
+from kanon_milp.kernels.tree_subproblem import TreeArrays, ValuedCandidates, ValuedRows
 from kanon_milp.system.arrays import Flags, Floats, Ints, Ints32
 from kanon_milp.system.jit import compiled, compiled_part
 from kanon_milp.system.kernels import stable_order

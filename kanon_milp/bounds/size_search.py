@@ -27,8 +27,9 @@ from numpy.typing import NDArray
 from kanon_milp.bounds.pricing import give_back, take
 from kanon_milp.bounds.rank_one_cuts import PricedCuts
 from kanon_milp.bounds.relaxations import Relaxation
-from kanon_milp.bounds.tree_subproblem import TreeArrays, ValuedCover, ValuedRows, integral_limits, rounded
+from kanon_milp.bounds.tree_subproblem import ValuedCover, integral_limits, rounded
 from kanon_milp.errors import InputError
+from kanon_milp.kernels.tree_subproblem import TreeArrays, ValuedRows
 from kanon_milp.system.arrays import Ints
 from kanon_milp.system.jit import compiled_part
 from kanon_milp.system.kernels import stable_order

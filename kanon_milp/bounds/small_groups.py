@@ -27,8 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.bounds.relaxations import Node, Relaxation
-from kanon_milp.bounds.tree_subproblem import ValuedCover, ValuedRows, integral_limits
-from kanon_milp.bounds.valued_groups import ValuedCandidates, candidate_of
+from kanon_milp.bounds.tree_subproblem import ValuedCover, integral_limits
+from kanon_milp.bounds.valued_groups import candidate_of
+from kanon_milp.kernels.tree_subproblem import ValuedCandidates, ValuedRows
 from kanon_milp.system.arrays import Flags, Floats, Ints, Ints32
 from kanon_milp.system.jit import compiled, compiled_part
 from kanon_milp.system.kernels import stable_order

@@ -31,39 +31,11 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from kanon_milp.kernels.tree_subproblem import TreeArrays, ValuedRows
 from kanon_milp.system.arrays import Flags, Ints, Ints32
 from kanon_milp.system.jit import compiled, compiled_part
 
 Scalar = TypeVar("Scalar", np.float64, np.int64)
-
-
-class TreeArrays(NamedTuple, Generic[Scalar]):
-    """A relaxation as arrays over the nodes of its tree, children right before their parents, the root last.
-
-    own: rank of the value that sits at a node, in this order, or -1. children: how many. of_value, of_node: int64
-    (nodes, 4), numerators and denominators of the limits low and high of the value and of the node. value_grid,
-    node_grid: (nodes, 2), the same times grain, low rounded down, high up. share, weight: times grain. closeness: t,
-    times grain, rounded up. presence: different values. convex: whether H itself is convex. tick: what slopes are
-    rounded down to a multiple of. slack: what rounding the shares may add for each row of S and unit of weight.
-    tolerance: of limits, 0 in integers. star: whether each node but the root is a leaf with the value of its number.
-    """
-
-    own: Ints
-    children: Ints
-    of_value: Ints
-    of_node: Ints
-    value_grid: NDArray[Scalar]
-    node_grid: NDArray[Scalar]
-    share: NDArray[Scalar]
-    weight: NDArray[Scalar]
-    closeness: Scalar
-    presence: int
-    convex: bool
-    grain: Scalar
-    tick: Scalar
-    slack: Scalar
-    tolerance: Scalar
-    star: bool
 
 
 class Workspace(NamedTuple, Generic[Scalar]):
@@ -81,14 +53,6 @@ class Workspace(NamedTuple, Generic[Scalar]):
     ends: Ints
     fixed: NDArray[Scalar]
     seen: Flags
-
-
-class ValuedRows(NamedTuple, Generic[Scalar]):
-    """Row types: n_i, λ_i and the rank of the sensitive value, int64, (t,) each."""
-
-    counts: NDArray[Scalar]
-    multipliers: NDArray[Scalar]
-    value: Ints
 
 
 class ValuedCover(NamedTuple, Generic[Scalar]):

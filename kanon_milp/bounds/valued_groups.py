@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from kanon_milp.bounds.closed_form import ordered_covers
 from kanon_milp.bounds.relaxations import Relaxation
-from kanon_milp.bounds.tree_subproblem import TreeArrays, ValuedCover, ValuedRows, Workspace, cheapest_of_size, rounded
+from kanon_milp.bounds.tree_subproblem import ValuedCover, Workspace, cheapest_of_size, rounded
+from kanon_milp.kernels.tree_subproblem import TreeArrays, ValuedCandidates, ValuedRows
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import indptr_of
 from kanon_milp.system.arrays import Flags, Floats, Ints, Ints32
@@ -30,25 +31,6 @@ Scalar = TypeVar("Scalar", np.float64, np.int64)
 
 NEVER = np.float64(np.inf)
 STRIDE = 3  # sizes ahead at which h is looked at
-
-
-class ValuedCandidates(NamedTuple, Generic[Scalar]):
-    """All candidates.
-
-    indptr, members: the covers, each sorted as in `ValuedCover`. cost, least, support: w, κ, N, (G,). thetas: (G,),
-    charges θ ≥ 0. cell_indptr, cell_value, cell_begin: per candidate the values of its cover, and where each begins in
-    it (one more than values, so the places of candidate g in `cell_begin` begin at cell_indptr[g] + g).
-    """
-
-    indptr: Ints
-    members: Ints32
-    cell_indptr: Ints
-    cell_value: Ints
-    cell_begin: Ints
-    cost: NDArray[Scalar]
-    least: Ints
-    support: Ints
-    thetas: NDArray[Scalar]
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,8 +38,9 @@ from kanon_milp.bounds.size_search import (
     search_passes,
     sort_rows,
 )
-from kanon_milp.bounds.tree_subproblem import TreeArrays, ValuedCover, ValuedRows, Workspace, cheapest_of_size, rounded
-from kanon_milp.bounds.valued_groups import ValuedCandidates, candidate_of, lowest_size
+from kanon_milp.bounds.tree_subproblem import ValuedCover, Workspace, cheapest_of_size, rounded
+from kanon_milp.bounds.valued_groups import candidate_of, lowest_size
+from kanon_milp.kernels.tree_subproblem import TreeArrays, ValuedCandidates, ValuedRows
 from kanon_milp.system.arrays import Flags, Ints
 from kanon_milp.system.jit import compiled, compiled_part
 from kanon_milp.system.kernels import doubled

@@ -24,13 +24,13 @@ from kanon_milp.bounds.dual import DualPoint
 from kanon_milp.bounds.evaluation import RequiredEvaluator
 from kanon_milp.bounds.matching.pairs_and_triples import SmallGroups
 from kanon_milp.bounds.small_groups import list_small_groups
-from kanon_milp.bounds.tree_subproblem import ValuedRows
 from kanon_milp.formulations.arrays import Constraints, set_partitioning
 from kanon_milp.formulations.restricted import solve_restricted
 from kanon_milp.heuristics.grouping import assignment_of, pairs_at, tighten_groups
 from kanon_milp.heuristics.neighbourhoods import growth, limited_options
 from kanon_milp.heuristics.state import cell_cost
 from kanon_milp.heuristics.worker_pool import Effort
+from kanon_milp.kernels.tree_subproblem import ValuedRows
 from kanon_milp.presolve.assignment import Assignment, Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.adapter import SolverAdapter

@@ -13,8 +13,8 @@ from kanon_milp.bounds.dual import DualPoint
 from kanon_milp.bounds.evaluation import RequiredEvaluator
 from kanon_milp.bounds.parameters import SubproblemParameters
 from kanon_milp.bounds.relaxations import relaxations_of
-from kanon_milp.bounds.tree_subproblem import TreeArrays, ValuedCover, ValuedRows, Workspace, make_workspace
-from kanon_milp.bounds.valued_groups import ValuedCandidates, candidate_of, cheapest_of_candidate, choose_rows
+from kanon_milp.bounds.tree_subproblem import ValuedCover, Workspace, make_workspace
+from kanon_milp.bounds.valued_groups import candidate_of, cheapest_of_candidate, choose_rows
 from kanon_milp.heuristics.construction import DEFAULT, ConstructionParameters
 from kanon_milp.heuristics.greedy import greedy
 from kanon_milp.heuristics.group_check import GroupCheck
@@ -23,6 +23,7 @@ from kanon_milp.heuristics.repair import repair
 from kanon_milp.heuristics.state import cell_cost
 from kanon_milp.heuristics.valued_moves import absorb, descend, mend_all, settle
 from kanon_milp.heuristics.valued_state import Rules, ValuedBoard, count_in, rules_of, violation_of
+from kanon_milp.kernels.tree_subproblem import TreeArrays, ValuedCandidates, ValuedRows
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.system.arrays import Floats, Ints, Ints32

@@ -12,7 +12,6 @@ from census import census
 from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from kernels import runnable
 from oracle import optimum
 from present import present
 from sensitive_cases import KINDS, SensitiveCase, sensitive_cases
@@ -20,20 +19,26 @@ from strategies import covered
 from test_lagrangian_bound import Q8, reduced
 
 import kanon_milp as km
-from kanon_milp.bounds import evaluation, lagrangian, tree_subproblem, valued_groups
+from kanon_milp.bounds import evaluation, lagrangian
 from kanon_milp.bounds.dual import DualPoint, proven_bound, round_dual
 from kanon_milp.bounds.evaluation import RequiredEvaluator
 from kanon_milp.bounds.lagrangian_bound import required_bound
 from kanon_milp.bounds.parameters import SubproblemParameters
 from kanon_milp.bounds.relaxations import relaxations_of
-from kanon_milp.bounds.tree_subproblem import ValuedRows, make_workspace
 from kanon_milp.bounds.valued_groups import Cells
+from kanon_milp.kernels.tree_subproblem import (
+    FloatSubproblems,
+    IntSubproblems,
+    ValuedRows,
+    cheapest_of_size,
+    compose,
+    compose_star,
+    select,
+)
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.system.parameters import Parameters
 
 EVERY_SIZE = SubproblemParameters(tries=10**6)
-compose, compose_star = runnable(tree_subproblem.compose), runnable(tree_subproblem.compose_star)
-candidate_of = runnable(valued_groups.candidate_of)
 
 relaxed = settings(
     deadline=None,
@@ -122,17 +127,21 @@ def test_stars_are_composed_as_any_tree(name: str, integral: bool, grain: int | 
             multipliers, thetas, cost, counts = multipliers / 16, thetas / 16, cost / 16, counts.astype(np.float64)
         cells = Cells.of(instance, relaxation)
         given_ = cells.candidates(instance, cells.covers(instance, multipliers), cost, thetas)
-        rows, room = ValuedRows(counts, multipliers, cells.rank), make_workspace(types.count, tree)
+        rows = ValuedRows(counts, multipliers, cells.rank)
+        s: Any = (FloatSubproblems if grain is None else IntSubproblems)(tree, given_, rows)
         for g in rng.choice(candidates.count, 30).tolist():
-            candidate = candidate_of(given_, g)
-            for size in range(1, min(candidate.support, 14) + 1):
-                first = compose(size, integral, candidate, rows, tree, room)
-                second = compose_star(size, integral, candidate, rows, tree, room)
-                assert first[0] == second[0]
-                if first[0]:
+            select(s, g)
+            for size in range(1, min(s.most, 14) + 1):
+                possible = compose(s, size, integral)
+                value = s.value
+                assert compose_star(s, size, integral) == possible
+                if possible:
                     seen += 1
-                    assert second[1] == (pytest.approx(first[1], abs=1e-9) if grain is None else first[1])
-                    assert room.chosen_amounts[: second[2]].sum() == pytest.approx(size * float(tree.grain))
+                    assert s.value == (pytest.approx(value, abs=1e-9) if grain is None else value)
+                    amounts = np.asarray(s.chosen_amounts)[: s.entries]
+                    assert amounts.sum() == pytest.approx(size * float(tree.grain))
+                    assert cheapest_of_size(s, size, integral)
+                    assert s.value == pytest.approx(value)
     assert seen > 20
 
 

@@ -24,8 +24,8 @@ from kanon_milp.bounds.evaluation import RequiredEvaluator
 from kanon_milp.bounds.lagrangian_bound import required_bound
 from kanon_milp.bounds.parameters import SubproblemParameters
 from kanon_milp.bounds.relaxations import Relaxation, relaxations_of
-from kanon_milp.bounds.tree_subproblem import ValuedRows
 from kanon_milp.bounds.valued_groups import Cells
+from kanon_milp.kernels.tree_subproblem import ValuedRows
 from kanon_milp.presolve.instance import Instance, prepare
 
 relaxed = settings(

@@ -35,8 +35,8 @@ from kanon_milp.bounds.pricing import cheapest_groups, unsorted_rows
 from kanon_milp.bounds.rank_one_cuts import CutsByType, PricedCuts, RankOneCuts
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.bounds.size_search import EmdCost, emd_cost_of
-from kanon_milp.bounds.tree_subproblem import ValuedRows
 from kanon_milp.bounds.valued_pricing import ALL_NODES, Answers, cheapest_valued_groups, nodes_of
+from kanon_milp.kernels.tree_subproblem import ValuedRows
 from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged
