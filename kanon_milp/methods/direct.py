@@ -12,7 +12,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from kanon_milp.bounds import BoundLimit, BoundTask, best_registered, registered_bounds
-from kanon_milp.bounds.built_in import LAGRANGIAN, REQUIREMENTS, cheapest_loss
+from kanon_milp.bounds.built_in import LAGRANGIAN, REQUIREMENTS
 from kanon_milp.errors import InputError, SolverError
 from kanon_milp.formulations import Formulation
 from kanon_milp.formulations.restricted import RestrictedModel
@@ -31,13 +31,11 @@ from kanon_milp.solvers.checked import solve_checked, with_integers_rounded
 from kanon_milp.solvers.model import check_numbers
 from kanon_milp.solvers.proof import INTEGRAL_GAP, REGISTERED
 from kanon_milp.solvers.pyomo_arrays import PyomoArrays, to_arrays
-from kanon_milp.system.background import Background
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import Limit, Over
 
 RELAXATION_SHARE = 0.25  # of the time limit, for a bound from an easier problem
 BOUND_SHARE, BOUND_SECONDS = 0.1, 30.0  # of the time limit, for a bound from multipliers
-COLD_SHARE = 0.3  # of the time left, to wait for a compiler
 REQUIRED_SHARE = 3.0  # times these seconds, for a bound under requirements and its proof
 EXPLAIN_SECONDS = 20.0  # at most, to find out what is in conflict in an infeasible problem
 ROUNDING_SECONDS = 1.0  # at least, for the continuous variables of a solver's point once its integers are rounded
@@ -109,18 +107,13 @@ def _known_bound(session: Session, asked: SolverOptions, nothing: Outcome) -> Ou
     unit, limit, seconds = instance.levels.unit, session.limit, _bound_seconds(asked)
     if session.formulation.name != "strong" or instance.candidates.pairs < LARGE or limit.over:
         return nothing
-    from kanon_milp.methods.warm_up import missing  # imports the compiler
 
-    known, dual = Bound(cheapest_loss(instance) * unit, ("own bound",)), None
-    parts = ("bound", "required", "proven") if REQUIREMENTS.accepts(instance) else ("bound",)
-    with clock.step("bound"), Background(missing(parts)) as background:
-        cold = limit.share(COLD_SHARE)
-        if background.wait("bound", cold):
-            found = LAGRANGIAN.compute(
-                instance, BoundTask(_bound_limit(limit, seconds), threads=asked.threads, parameters=session.parameters)
-            )
-            known, dual = Bound(found.units * unit, found.justified_by), found.dual
-        if len(parts) > 1 and all(background.wait(part, cold) for part in parts):
+    with clock.step("bound"):
+        found = LAGRANGIAN.compute(
+            instance, BoundTask(_bound_limit(limit, seconds), threads=asked.threads, parameters=session.parameters)
+        )
+        known, dual = Bound(found.units * unit, found.justified_by), found.dual
+        if REQUIREMENTS.accepts(instance):
             with suppress(Over):  # the proof of what it has found takes as long as it takes
                 task = BoundTask(_bound_limit(limit, seconds), dual, parameters=session.parameters)
                 better = limit.part(REQUIRED_SHARE * seconds).call(REQUIREMENTS.compute, instance, task)

@@ -12,13 +12,11 @@ import threading
 from dataclasses import dataclass, make_dataclass, replace
 from typing import Any
 
-from kanon_milp.bounds.built_in import cheapest_loss
 from kanon_milp.heuristics.worker_pool import open_pool
 from kanon_milp.methods.branching import SizesBranches
 from kanon_milp.methods.model_phases import CondensedModels, EarlyModel, ModelAtBound, RestrictedModel
 from kanon_milp.methods.outcome import TOO_HIGH, Bound, Outcome, Scale
 from kanon_milp.methods.phases import REGISTERED, Known, Phase
-from kanon_milp.methods.required_cuts import ValuedCutParams
 from kanon_milp.methods.required_phases import (
     RequiredBound,
     RequiredBranches,
@@ -26,7 +24,6 @@ from kanon_milp.methods.required_phases import (
     RequiredMultipliers,
     RequiredTableSearch,
     SearchBySizes,
-    counts_many_values,
 )
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.scheduler import run_phases
@@ -41,11 +38,8 @@ from kanon_milp.methods.sizes_phases import (
     few_row_types,
 )
 from kanon_milp.methods.tracker import Tracker
-from kanon_milp.methods.warm_up import missing
 from kanon_milp.presolve.infeasibility import explain_infeasible
-from kanon_milp.problem.privacy.base import is_size_only
 from kanon_milp.solvers import StopReason
-from kanon_milp.system.background import Background
 from kanon_milp.system.limit import Limit
 from kanon_milp.system.parameters import number, parameters
 
@@ -105,17 +99,14 @@ def solve_hybrid(session: Session, tracker: Tracker | None = None) -> Result:
     instance, clock, options = session.instance, session.clock, session.options
     tracker = tracker or Tracker(instance.levels.unit, clock.began, session.on_progress)
     limit = limit_of_search(session)
-    with Background(missing(_parts(session))) as background, open_pool(options.threads, session.dask) as pool:
-        known, first = Known(session, tracker, pool, limit, background), session.first
-        if known.wait("bound"):
-            with clock.step("search"):
-                known.keep(first)
-            switches = session.parameters.of(PhaseSwitches)
-            phases = [kind() for kind in (*PHASES, *REGISTERED.values()) if getattr(switches, switch(kind.name), True)]
-            rounds = known.sizes_only and known.fits and not (few_row_types(known) or known.counted)
-            run_phases(known, phases, rounds=rounds)
-        else:
-            tracker.higher(cheapest_loss(instance), ("own bound",))
+    with open_pool(options.threads, session.dask) as pool:
+        known, first = Known(session, tracker, pool, limit), session.first
+        with clock.step("search"):
+            known.keep(first)
+        switches = session.parameters.of(PhaseSwitches)
+        phases = [kind() for kind in (*PHASES, *REGISTERED.values()) if getattr(switches, switch(kind.name), True)]
+        rounds = known.sizes_only and known.fits and not (few_row_types(known) or known.counted)
+        run_phases(known, phases, rounds=rounds)
         lost = pool.losses()
     return session.end(outcome_of(known, lost))
 
@@ -145,16 +136,6 @@ def outcome_of(known: Known, lost: str = "") -> Outcome:
     if found is None:
         return outcome.stopped(reason.value, message or "the search has found no table")
     return outcome.stopped(reason.value, message).with_table(found, Scale.of_problem(known.instance))
-
-
-def _parts(session: Session) -> tuple[str, ...]:
-    """What other processes may have to compile for this, in the order in which it is needed."""
-    if all(is_size_only(each) for each in session.problem.requirements):
-        return "bound", "search", "cuts"
-    few = session.instance.types.count <= session.parameters.of(ValuedCutParams).row_types
-    cuts = ["valued_cuts"] if few and session.iterations is None else []
-    sizes = ["search"] if counts_many_values(session) else []
-    return ("bound", *sizes, "required", "valued_search", "proven", *cuts)
 
 
 def limit_of_search(session: Session) -> Limit:

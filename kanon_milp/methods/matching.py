@@ -15,7 +15,6 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from kanon_milp.bounds.built_in import cheapest_loss
 from kanon_milp.methods.outcome import TOO_HIGH, Bound, Outcome, Scale
 from kanon_milp.methods.refusals import groups_not_alone
 from kanon_milp.methods.result import Result
@@ -25,7 +24,6 @@ from kanon_milp.presolve.infeasibility import explain_infeasible
 from kanon_milp.problem.privacy import AlphaKAnonymity, KAnonymity, LDiversity, Requirement
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import StopReason
-from kanon_milp.system.background import Background
 
 if TYPE_CHECKING:
     from kanon_milp.methods.matching_phases import MatchingPhases
@@ -69,7 +67,6 @@ def _not_covered(requirement: Requirement) -> str:
 def solve_matching(session: Session) -> Result:
     """Bound, table, and an integer program for what is left between them, until they meet or the time is over."""
     from kanon_milp.methods.matching_phases import MatchingPhases  # compiled code that nothing else needs
-    from kanon_milp.methods.warm_up import missing
 
     instance, limit = session.instance, replace(session.limit, interrupt=session.interrupt or threading.Event())
     if instance.types.count > LARGEST_TYPES:
@@ -77,12 +74,7 @@ def solve_matching(session: Session) -> Result:
         return session.end(session.fallback(Outcome().stopped("error", message)))
     tracker = Tracker(instance.levels.unit, session.clock.began, session.on_progress)
     phases = MatchingPhases(session, tracker, limit)
-    parts = ("bound", "matching", *(["required"] if session.problem.attributes else []))
-    with Background(missing(parts)) as background:
-        if all(background.wait(part, limit) for part in parts):
-            phases.run()
-        else:
-            tracker.higher(cheapest_loss(instance), ("own bound",))
+    phases.run()
     if phases.unsettled:
         from kanon_milp.methods.hybrid import solve_hybrid  # the same
 

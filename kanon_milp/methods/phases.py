@@ -27,7 +27,6 @@ from kanon_milp.problem.privacy.base import facts_of, is_size_only
 from kanon_milp.solvers import StopReason
 from kanon_milp.solvers.proof import Backing
 from kanon_milp.system.arrays import Flags, Floats
-from kanon_milp.system.background import Background
 from kanon_milp.system.limit import Limit
 from kanon_milp.system.parameters import number, parameters
 
@@ -114,7 +113,7 @@ class Known:
     """What the phases of a session know.
 
     whole: when it all ends. limit: when this round does, of which phases take shares; the whole where there are no
-    rounds. round: its number. background: processes that compile what comes next. dual: multipliers of sizes, whose
+    rounds. round: its number. dual: multipliers of sizes, whose
     certificate may be written; plain: the same before there were rank-1 cuts. iteration_seconds: what an iteration of
     that bound has taken. raised_in: the last round in which rank-1 cuts have gone as far as is worth it. searched:
     whether tables were searched for, not only constructed. constructed_by: the multipliers that a table was constructed
@@ -127,7 +126,6 @@ class Known:
     tracker: Tracker
     pool: Pool
     whole: Limit
-    background: Background | None = None
     log: list[PhaseRun] = field(default_factory=list)
     model: LastModel = field(default_factory=LastModel)
     dual: DualPoint | None = None
@@ -190,10 +188,6 @@ class Known:
             if len(self._check.refused(table)):
                 return
         self.tracker.better(table)
-
-    def wait(self, part: str) -> bool:
-        """Whether this part is compiled, or has to be in this process, after a wait; False if the limit ends that."""
-        return self.background is None or self.background.wait(part, self.whole)
 
     def seconds(self, share: float) -> float:
         """A share of the time that is left of this round; of a nominal second where no clock plays a part."""
@@ -271,13 +265,12 @@ class Phase(ABC):
     """A step of a method. One of a session is an object of its own, which may remember what it has done.
 
     name: in the log. step: of `result.seconds` that its time counts for, "" where it counts for the steps within.
-    compiled: what of `methods.warm_up.PARTS` it needs. repeats: whether it runs again in each round, with that round's
+    repeats: whether it runs again in each round, with that round's
     time. concurrent: whether it runs in a thread of its own while others run.
     """
 
     name: ClassVar[str]
     step: ClassVar[str] = "search"
-    compiled: ClassVar[tuple[str, ...]] = ()
     repeats: ClassVar[bool] = False
     concurrent: ClassVar[bool] = False
 

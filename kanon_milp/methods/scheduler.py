@@ -51,8 +51,6 @@ def run_phases(known: Known, phases: Sequence[Phase], *, rounds: bool = False) -
                 if phase.repeats and ahead is None:
                     ahead = _round_seconds(known) if rounds else [known.whole.left]
                     known.limit = known.whole.part(ahead.pop())
-                if not all(known.wait(part) for part in phase.compiled):
-                    break  # the limit has ended the wait
                 if phase.concurrent:
                     background.append(stack.enter_context(Concurrent(known, phase)))
                 else:
