@@ -58,13 +58,15 @@ CLOSINGS = 5  # of groups that are too small, until there is a table
 class CondensedCore:
     """Models of the tables up to some loss, which grows until there is one.
 
-    size: variables and constraints of the last model. backed_by: what the last answer is backed by.
+    conflicts: whether the models say so where candidates exclude each other. size: variables and constraints of the
+    last model. backed_by: what the last answer is backed by.
     """
 
     session: Session
     known: Known
     tracker: Tracker
     limit: Limit
+    conflicts: bool = True
     size: tuple[int, int] = (0, 0)
     backed_by: tuple[Backing, ...] = ()
 
@@ -74,12 +76,15 @@ class CondensedCore:
         best, instance = self.tracker.best, self.session.instance
         if best is None or side_constraints(self.session.problem):
             return False
-        return _worth(condense(instance, *_by_prices(instance, self._dual, best), self._dual.sets)) is not None
+        return _worth(self._condense(instance, *_by_prices(instance, self._dual, best))) is not None
 
     @property
     def _dual(self) -> DualPoint:
         assert self.known.dual is not None
         return self.known.dual
+
+    def _condense(self, instance: Instance, ample: Flags, apart: Flags) -> Condensed:
+        return condense(instance, ample, apart, self._dual.sets, conflicting=self.conflicts)
 
     def solve(self) -> bool:
         """Model after model, until table and bound meet or the time is over; False where condensed models do not lead
@@ -112,7 +117,7 @@ class CondensedCore:
         table = replace(best, candidate=np.searchsorted(step.origin, best.candidate))
         ample, apart = _by_prices(rest, self._dual, table)
         for turn in range(TURNS):
-            condensed = _worth(condense(rest, ample, apart, self._dual.sets))
+            condensed = _worth(self._condense(rest, ample, apart))
             if condensed is None:
                 return False
             began = time.perf_counter()
@@ -184,7 +189,7 @@ class CondensedCore:
             scarce = condensed.ample & ~ample
             if turn == REPAIRS or not scarce.any() or limit.over:
                 break
-            condensed = condense(condensed.instance, ample, apart, self._dual.sets)
+            condensed = self._condense(condensed.instance, ample, apart)
             free = near(condensed, scarce)
             found = None if free is None else self._repair(held(condensed, point.opened, free), limit)
             if found is None:

@@ -33,6 +33,7 @@ class CondensedParams:
 
     share: float = number(0.3, "of the time, expected", most=1)
     gain: float = number(0.9, "expected share of the gap that they close")
+    conflicts: bool = number(True, "whether they say so where candidates have too few rows for two groups")
 
 
 @parameters("model_at_bound")
@@ -93,7 +94,7 @@ class CondensedModels(Phase):
 
     @staticmethod
     def _models(known: Known) -> CondensedCore:
-        return CondensedCore(known.session, known, known.tracker, known.limit)
+        return CondensedCore(known.session, known, known.tracker, known.limit, known.get(CondensedParams).conflicts)
 
 
 class ModelAtBound(Phase):
