@@ -14,7 +14,7 @@ import numpy as np
 
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.group_check import GroupCheck
-from kanon_milp.methods.refusals import groups_not_alone
+from kanon_milp.methods.arguments import groups_not_alone
 from kanon_milp.presolve.assignment import expand
 from kanon_milp.presolve.instance import Instance, recode
 from kanon_milp.presolve.partition import Partition, released_partition

@@ -16,8 +16,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from kanon_milp.bounds.built_in import cheapest_loss
+from kanon_milp.methods.arguments import groups_not_alone
 from kanon_milp.methods.outcome import TOO_HIGH, Bound, Outcome, Scale
-from kanon_milp.methods.refusals import groups_not_alone
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker

@@ -24,7 +24,7 @@ from kanon_milp.methods.sizes_phases import multipliers_of_sizes
 from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.presolve.reductions.base import Dropped, Reduction, drop
+from kanon_milp.presolve.reductions import Dropped, Reduction, drop
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import StopReason
 from kanon_milp.solvers.proof import Backing
@@ -290,11 +290,11 @@ class MatchingPhases:
 
     def _core(self) -> None:
         """The strong formulation over what fixing leaves: its size does not depend on how many groups there are."""
-        # of what is known it asks for no more than `keep`, `fixing`, `left`, `settled` and `get`
-        core = CoreProblem(self.session, cast("Known", self), self.tracker, self.limit)
+        # of what is known it asks for no more than `session`, `tracker`, `keep`, `fixing`, `left`, `settled` and `get`
+        core = CoreProblem(cast("Known", self), self.limit)
         self._stopped = core.solve(raising=False)
-        self.size, self.message = core.size, core.message
+        self.size, self.message = core.last.size, core.last.message
         if self._stopped is StopReason.INFEASIBLE:
-            self.infeasible_by = core.backed_by
+            self.infeasible_by = core.last.backed_by
         elif self._stopped is None and not self.limit.over:
             self.message = self.message or "the groups that are left are too many for an integer program"

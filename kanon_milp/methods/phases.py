@@ -21,7 +21,7 @@ from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import PhaseRun, Tracker
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.presolve.reductions.base import Dropped, Reduction
+from kanon_milp.presolve.reductions import Dropped, Reduction
 from kanon_milp.problem.arguments import instance_of, text, wrong
 from kanon_milp.problem.privacy.base import facts_of, is_size_only
 from kanon_milp.solvers import StopReason

@@ -5,19 +5,20 @@ from __future__ import annotations
 import importlib.metadata
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
 from typing import Literal, get_args
 
 from kanon_milp import solvers
 from kanon_milp.errors import InputError, nearest, one_line, own_code, type_in_words
-from kanon_milp.methods import full_domain, mondrian
+from kanon_milp.methods import full_domain
+from kanon_milp.methods.approximate import solve_greedy, solve_m_approximation, solve_mondrian
+from kanon_milp.methods.arguments import groups_not_alone, groups_not_merging, more_than_sizes
 from kanon_milp.methods.fpt import solve_fpt
-from kanon_milp.methods.m_approximation import refuses as m_approximation_refuses
-from kanon_milp.methods.m_approximation import solve_m_approximation
 from kanon_milp.methods.matching import refuses as matching_refuses
 from kanon_milp.methods.matching import solve_matching
 from kanon_milp.methods.phases import Estimate, RestrictedModelParams, few_options, limits_emd
 from kanon_milp.methods.portfolio import solve_portfolio
-from kanon_milp.methods.refusals import groups_not_alone, groups_not_merging
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.started import solve_started
@@ -92,23 +93,14 @@ class Method:
         instance_of(self.candidates, bool, f'method "{self.name}": candidates', "True or False")
 
 
-# compiled code, and the compiler, for which nothing waits that does not use it
-def _solve_hybrid(session: Session) -> Result:
-    from kanon_milp.methods.hybrid import solve_hybrid
+def _imported_later(module: str) -> Callable[[Session], Result]:
+    """A method whose module has compiled code, and the compiler, for which nothing waits that does not use it."""
 
-    return solve_hybrid(session)
+    def run(session: Session) -> Result:
+        found: Callable[[Session], Result] = getattr(import_module(f"kanon_milp.methods.{module}"), f"solve_{module}")
+        return found(session)
 
-
-def _solve_greedy(session: Session) -> Result:
-    from kanon_milp.methods.greedy import solve_greedy
-
-    return solve_greedy(session)
-
-
-def _solve_subset_dp(session: Session) -> Result:
-    from kanon_milp.methods.subset_dp import solve_subset_dp
-
-    return solve_subset_dp(session)
+    return run
 
 
 _METHODS: dict[str, Method] = {
@@ -123,28 +115,28 @@ _METHODS: dict[str, Method] = {
         Method(
             "search",
             "hybrid: Lagrangian bound, heuristics and restricted MILP, at minimum loss without side constraints",
-            _solve_hybrid,
+            _imported_later("hybrid"),
             groups_not_alone,
             frozenset({"solver", "node_limit", "iteration_limit", "dask"}),
         ),
         Method(
             "greedy",
             "Algorithm 1 of the pattern-guided paper, without a proof",
-            _solve_greedy,
+            solve_greedy,
             groups_not_alone,
             candidates=False,
         ),
         Method(
             "mondrian",
             "cuts at medians (LeFevre et al.), without a proof",
-            mondrian.strict,
+            solve_mondrian,
             groups_not_merging,
             candidates=False,
         ),
         Method(
             "mondrian_relaxed",
             "the same, rows at a median on both sides",
-            mondrian.relaxed,
+            partial(solve_mondrian, relaxed=True),
             groups_not_merging,
             candidates=False,
         ),
@@ -152,7 +144,7 @@ _METHODS: dict[str, Method] = {
             "m_approximation",
             "k-anonymity within a factor of m (Liang, Yuan)",
             solve_m_approximation,
-            m_approximation_refuses,
+            more_than_sizes,
             candidates=False,
         ),
         Method(
@@ -166,7 +158,7 @@ _METHODS: dict[str, Method] = {
         Method(
             "subset_dp",
             "dynamic programming over all sets of rows, up to about 22",
-            _solve_subset_dp,
+            _imported_later("subset_dp"),
             groups_not_merging,
         ),
         Method(

@@ -36,7 +36,7 @@ from kanon_milp.presolve.linked_sets import LinkedSets, linked_sets
 from kanon_milp.presolve.partition import assignment_of_groups
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.presolve.ragged import indptr_of
-from kanon_milp.presolve.reductions.base import Dropped, supports
+from kanon_milp.presolve.reductions import Dropped, supports
 from kanon_milp.presolve.resources import PAIR_SECONDS
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.privacy.cells import projections

@@ -42,6 +42,7 @@ MODULES: tuple[str, ...] = (
     "heuristics.set_partitioning",
     "heuristics.valued_annealing",
     "methods.branching",
+    "methods.core_problem",
     "methods.hybrid",
     "methods.model_phases",
     "methods.phases",
