@@ -28,6 +28,7 @@ from kanon_milp.solvers import StopReason
 from kanon_milp.solvers.proof import Backing
 from kanon_milp.system.arrays import Flags, Floats
 from kanon_milp.system.background import Background
+from kanon_milp.system.extras import Plugins
 from kanon_milp.system.limit import Limit
 from kanon_milp.system.parameters import number, parameters
 
@@ -294,7 +295,17 @@ class Phase(ABC):
         """Do it, and end with the limit. What it finds goes to `known`: `known.keep(table)`, `known.tracker.higher`."""
 
 
-REGISTERED: dict[str, type[Phase]] = {}
+def _checked(phase: object, what: str) -> type[Phase]:
+    if not (isinstance(phase, type) and issubclass(phase, Phase)):
+        raise wrong("phase", "a subclass of Phase", phase)
+    if phase.__abstractmethods__:
+        missing = ", ".join(sorted(phase.__abstractmethods__))
+        raise InputError(f"{what}: the phase {phase.__name__} cannot be registered: it does not say {missing}")
+    text(getattr(phase, "name", None), f"name of the phase {phase.__name__}")
+    return phase
+
+
+REGISTERED: Plugins[type[Phase]] = Plugins("phase", (), _checked)
 """Phases of users, by name; they are part of the hybrid method."""
 
 
@@ -304,15 +315,4 @@ def register_phase(phase: type[Phase], *, replace: bool = False) -> None:
     phase: a subclass of `Phase`, of which each session makes an object without arguments. replace: take the place of
     one that was registered by this name. Raises InputError for what is no phase, and for a name that is taken.
     """
-    if not (isinstance(phase, type) and issubclass(phase, Phase)):
-        raise wrong("phase", "a subclass of Phase", phase)
-    instance_of(replace, bool, "replace", "True or False")
-    if phase.__abstractmethods__:
-        missing = ", ".join(sorted(phase.__abstractmethods__))
-        raise InputError(f"the phase {phase.__name__} cannot be registered: it does not say {missing}")
-    name = text(getattr(phase, "name", None), f"name of the phase {phase.__name__}")
-    if not replace and REGISTERED.get(name, phase) is not phase:
-        raise InputError(
-            f'a phase "{name}" is registered already; choose another name, or write register_phase(phase, replace=True)'
-        )
-    REGISTERED[name] = phase
+    REGISTERED.add(phase, replace=replace)

@@ -151,7 +151,7 @@ def _with_what_fits(session: Session) -> Result | None:
 
 def _run(method: registry.Method, session: Session) -> Result:
     """Run a method; what one that is not built in returns is verified once more, whatever it says of itself."""
-    if method.name in registry.BUILT_IN:
+    if method.name in registry.METHODS.built_in:
         return method.run(session)
     what = f'the method "{method.name}"'
     with (

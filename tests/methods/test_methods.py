@@ -153,13 +153,13 @@ def test_a_method_is_replaced_only_on_demand() -> None:
         km.register_method(first)  # the same
         with pytest.raises(km.InputError, match=r'"mine" is registered already; .*replace=True'):
             km.register_method(second)
-        assert registry._METHODS["mine"] is first
+        assert registry.METHODS["mine"] is first
         km.register_method(second, replace=True)
-        assert registry._METHODS["mine"] is second
+        assert registry.METHODS["mine"] is second
         with pytest.raises(km.InputError, match="built in"):
             km.register_method(km.Method("milp", "", run), replace=True)
     finally:
-        registry._METHODS.pop("mine", None)
+        registry.METHODS.pop("mine", None)
 
 
 BROUGHT = """
