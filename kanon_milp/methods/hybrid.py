@@ -42,7 +42,6 @@ from kanon_milp.methods.sizes_phases import (
 )
 from kanon_milp.methods.tracker import Tracker
 from kanon_milp.methods.warm_up import missing
-from kanon_milp.presolve.infeasibility import explain_infeasible
 from kanon_milp.problem.privacy.base import is_size_only
 from kanon_milp.solvers import StopReason
 from kanon_milp.system.background import Background
@@ -137,8 +136,7 @@ def outcome_of(known: Known, lost: str = "") -> Outcome:
     found = session.constructed() if tracker.best is None else session.release(tracker.best)
     if reason is StopReason.INFEASIBLE:
         if found is None:
-            why = explain_infeasible(session.problem, session.prepared.before.levels)
-            return replace(outcome, dual=None).infeasible(model.backed_by, why)
+            return replace(outcome, dual=None).infeasible(model.backed_by, session.why_infeasible)
         reason, message = StopReason.ERROR, f"{session.adapter.name} says infeasible, which this table refutes"
     bound = Bound(tracker.proven * unit, tracker.proven_by)
     outcome = replace(outcome, bound=bound).with_registered(tracker.registered * unit)

@@ -21,7 +21,6 @@ from kanon_milp.methods.outcome import TOO_HIGH, Bound, Outcome, Scale
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
-from kanon_milp.presolve.infeasibility import explain_infeasible
 from kanon_milp.problem.privacy import AlphaKAnonymity, KAnonymity, LDiversity, Requirement
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import StopReason
@@ -74,7 +73,7 @@ def solve_matching(session: Session) -> Result:
     instance, limit = session.instance, replace(session.limit, interrupt=session.interrupt or threading.Event())
     if instance.types.count > LARGEST_TYPES:
         message = f"the table has more than {LARGEST_TYPES:,} row types, too many for simplex matching; use search"
-        return session.end(session.fallback(Outcome().stopped("error", message)))
+        return session.end_early("error", message)
     tracker = Tracker(instance.levels.unit, session.clock.began, session.on_progress)
     phases = MatchingPhases(session, tracker, limit)
     parts = ("bound", "matching", *(["required"] if session.problem.attributes else []))
@@ -99,8 +98,7 @@ def _outcome(session: Session, tracker: Tracker, phases: MatchingPhases) -> Outc
     found = session.constructed() if tracker.best is None else session.release(tracker.best)
     if phases.infeasible_by is not None and reason is not StopReason.OPTIMAL:
         if found is None:
-            why = explain_infeasible(session.problem, session.prepared.before.levels)
-            return replace(known, dual=None).infeasible(phases.infeasible_by, why)
+            return replace(known, dual=None).infeasible(phases.infeasible_by, session.why_infeasible)
         message = f"{session.adapter.name} says infeasible, which this table refutes"
         reason = StopReason.ERROR
     known = replace(known, bound=Bound(tracker.proven * unit, tracker.proven_by)).with_registered(

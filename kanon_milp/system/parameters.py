@@ -43,6 +43,9 @@ MODULES: tuple[str, ...] = (
     "heuristics.valued_annealing",
     "methods.branching",
     "methods.core_problem",
+    "methods.direct",
+    "methods.fpt",
+    "methods.full_domain",
     "methods.hybrid",
     "methods.model_phases",
     "methods.phases",
@@ -52,6 +55,7 @@ MODULES: tuple[str, ...] = (
     "methods.required_search",
     "methods.scheduler",
     "methods.sizes_phases",
+    "methods.subset_dp",
 )
 """Modules that register parameters, imported when names are looked up."""
 _KINDS: dict[str, type[Any]] = {}
