@@ -120,8 +120,8 @@ class Known:
     that bound has taken. raised_in: the last round in which rank-1 cuts have gone as far as is worth it. searched:
     whether tables were searched for, not only constructed. constructed_by: the multipliers that a table was constructed
     by. cuts_next: whether it was annealed for cuts that come next. concurrent: how many phases run in the background.
-    valued: what is known where more than sizes is required. sizes_only: whether nothing else is required, or the rest
-    is left out. ended: whether the session ends whatever else could be done.
+    notes: what the result is to say. valued: what is known where more than sizes is required. sizes_only: whether
+    nothing else is required, or the rest is left out. ended: whether the session ends whatever else could be done.
     """
 
     session: Session
@@ -130,6 +130,7 @@ class Known:
     whole: Limit
     background: Background | None = None
     log: list[PhaseRun] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     model: LastModel = field(default_factory=LastModel)
     dual: DualPoint | None = None
     plain: DualPoint | None = None

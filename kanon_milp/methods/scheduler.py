@@ -1,4 +1,5 @@
-"""The scheduler: the next phase is the one that gains most for its time, until nothing is left to do."""
+"""The scheduler: the next phase is the one that gains most for its time, until nothing is left to do; and how a session
+with phases begins and ends."""
 
 from __future__ import annotations
 
@@ -10,14 +11,22 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import TypeVar
 
+from kanon_milp.bounds.built_in import cheapest_loss
 from kanon_milp.errors import own_code
+from kanon_milp.heuristics.worker_pool import open_pool
+from kanon_milp.methods.outcome import TOO_HIGH, Bound, Outcome, Scale
 from kanon_milp.methods.phases import REGISTERED, Estimate, Known, Phase
-from kanon_milp.methods.tracker import PhaseRun
+from kanon_milp.methods.session import Session
+from kanon_milp.methods.tracker import PhaseRun, Tracker
+from kanon_milp.methods.warm_up import missing
 from kanon_milp.presolve.instance import mutation_guard
 from kanon_milp.problem.arguments import instance_of
-from kanon_milp.system.limit import AlsoSet
+from kanon_milp.solvers import StopReason
+from kanon_milp.system.background import Background
+from kanon_milp.system.limit import AlsoSet, Limit
 from kanon_milp.system.parameters import number, parameters
 
+K = TypeVar("K", bound=Known)
 T = TypeVar("T")
 
 
@@ -29,6 +38,51 @@ class RoundParams:
 
     share: float = number(1 / 3, "seconds of a round, of those of the next one", most=1)
     shortest: float = number(60.0, "seconds of the first round, at least")
+
+
+@contextmanager
+def begun(
+    kind: type[K], session: Session, limit: Limit, parts: Sequence[str], tracker: Tracker | None = None
+) -> Iterator[K]:
+    """What the phases of a session know, from its first table on, with workers. parts: what other processes may have to
+    compile, in the order in which it is needed. tracker: what another method has found and proven before."""
+    tracker = tracker or Tracker(session.instance.levels.unit, session.clock.began, session.on_progress)
+    with Background(missing(parts)) as background, open_pool(session.options.threads, session.dask) as pool:
+        known, first = kind(session, tracker, pool, limit, background), session.first
+        if known.wait("bound"):
+            with session.clock.step("search"):
+                known.keep(first)
+        else:  # the limit has ended the wait, and all phases
+            tracker.higher(cheapest_loss(session.instance), ("own bound",))
+        yield known
+        known.notes.append(pool.losses())
+
+
+def outcome_of(known: Known) -> Outcome:
+    """What is known in the end."""
+    session, tracker, model, unit = known.session, known.tracker, known.model, known.instance.levels.unit
+    # what a model ended by says nothing where the rest has ended otherwise
+    failed = model.stopped in (StopReason.INFEASIBLE, StopReason.ERROR)
+    reason = model.stopped if model.stopped and (failed or not known.settled) else known.why()
+    outcome = Outcome(
+        size=model.size,
+        dual=known.dual,
+        required=known.required,
+        trajectory=tuple(tracker.trajectory),
+        phases=tuple(known.log),
+    )
+    notes = (model.message, *known.notes, TOO_HIGH if tracker.refuted else "")
+    message = "; ".join(each for each in notes if each)
+    found = session.constructed() if tracker.best is None else session.release(tracker.best)
+    if reason is StopReason.INFEASIBLE:
+        if found is None:
+            return replace(outcome, dual=None).infeasible(model.backed_by, session.why_infeasible)
+        reason, message = StopReason.ERROR, f"{session.adapter.name} says infeasible, which this table refutes"
+    bound = Bound(tracker.proven * unit, tracker.proven_by)
+    outcome = replace(outcome, bound=bound).with_registered(tracker.registered * unit)
+    if found is None:
+        return outcome.stopped(reason.value, message or "the search has found no table")
+    return outcome.stopped(reason.value, message).with_table(found, Scale.of_problem(known.instance))
 
 
 def run_phases(known: Known, phases: Sequence[Phase], *, rounds: bool = False) -> None:

@@ -47,6 +47,7 @@ MODULES: tuple[str, ...] = (
     "methods.fpt",
     "methods.full_domain",
     "methods.hybrid",
+    "methods.matching_phases",
     "methods.model_phases",
     "methods.phases",
     "methods.registry",
