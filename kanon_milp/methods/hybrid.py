@@ -9,6 +9,7 @@ for sizes of groups alone, others for all else.
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, make_dataclass, replace
 from typing import Any
 
@@ -88,16 +89,17 @@ PhaseSwitches: type[Any] = parameters("phases")(
 )
 
 
-def solve_hybrid(session: Session, tracker: Tracker | None = None) -> Result:
+def solve_hybrid(session: Session, tracker: Tracker | None = None, more: Sequence[Phase] = ()) -> Result:
     """Bound, search, fix and solve the core problem, until bound and incumbent meet or the time is over.
 
-    tracker: what another method has found and proven before. `session.iterations`: neighbourhoods of the search; with
-    it no clock plays a part but a time limit that is given as well. `session.dask`: a Dask scheduler whose workers
-    search; else processes of this machine, one a thread.
+    tracker: what another method has found and proven before. more: phases in addition. `session.iterations`:
+    neighbourhoods of the search; with it no clock plays a part but a time limit that is given as well. `session.dask`:
+    a Dask scheduler whose workers search; else processes of this machine, one a thread.
     """
     with begun(Known, session, limit_of_search(session), _parts(session), tracker) as known:
         switches = session.parameters.of(PhaseSwitches)
-        phases = [kind() for kind in (*PHASES, *REGISTERED.values()) if getattr(switches, switch(kind.name), True)]
+        kinds = (*PHASES, *REGISTERED.values())
+        phases = [*more, *(kind() for kind in kinds if getattr(switches, switch(kind.name), True))]
         rounds = known.sizes_only and known.fits and not (few_row_types(known) or known.counted)
         run_phases(known, phases, rounds=rounds)
     return session.end(outcome_of(known))

@@ -119,9 +119,10 @@ class Known:
     certificate may be written; plain: the same before there were rank-1 cuts. iteration_seconds: what an iteration of
     that bound has taken. raised_in: the last round in which rank-1 cuts have gone as far as is worth it. searched:
     whether tables were searched for, not only constructed. constructed_by: the multipliers that a table was constructed
-    by. cuts_next: whether it was annealed for cuts that come next. concurrent: how many phases run in the background.
-    notes: what the result is to say. valued: what is known where more than sizes is required. sizes_only: whether
-    nothing else is required, or the rest is left out. ended: whether the session ends whatever else could be done.
+    by. cuts_next: whether it was annealed for cuts that come next. concurrent: how many phases run in the place of a
+    worker. notes: what the result is to say. refuted: how a model of all tables has ended elsewhere that has no
+    solution. valued: what is known where more than sizes is required. sizes_only: whether nothing else is required, or
+    the rest is left out. ended: whether the session ends whatever else could be done.
     """
 
     session: Session
@@ -143,6 +144,7 @@ class Known:
     concurrent: int = 0
     round: int = 0
     ended: bool = False
+    refuted: LastModel | None = None
     valued: MoreThanSizes | None = None
     sizes_only: bool = False
 
@@ -274,7 +276,8 @@ class Phase(ABC):
 
     name: in the log. step: of `result.seconds` that its time counts for, "" where it counts for the steps within.
     compiled: what of `methods.warm_up.PARTS` it needs. repeats: whether it runs again in each round, with that round's
-    time. concurrent: whether it runs in a thread of its own while others run.
+    time. concurrent: whether it runs in a thread of its own while others run; worker: in the place of a worker, where
+    it does.
     """
 
     name: ClassVar[str]
@@ -282,6 +285,7 @@ class Phase(ABC):
     compiled: ClassVar[tuple[str, ...]] = ()
     repeats: ClassVar[bool] = False
     concurrent: ClassVar[bool] = False
+    worker: ClassVar[bool] = True
 
     @abstractmethod
     def applies(self, known: Known) -> bool:

@@ -50,6 +50,7 @@ MODULES: tuple[str, ...] = (
     "methods.matching_phases",
     "methods.model_phases",
     "methods.phases",
+    "methods.portfolio",
     "methods.registry",
     "methods.required_cuts",
     "methods.required_phases",
