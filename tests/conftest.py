@@ -49,10 +49,10 @@ def registered_solvers_are_forgotten() -> Iterator[None]:
     from kanon_milp.solvers import registry
     from kanon_milp.studies.bench import study
 
-    before, loaded = dict(registry._registered), set(study._loaded)
+    before, loaded = dict(registry.SOLVERS), set(study._loaded)
     yield
-    registry._registered.clear()
-    registry._registered.update(before)
+    registry.SOLVERS.clear()
+    registry.SOLVERS.update(before)
     study._loaded.intersection_update(loaded)
 
 

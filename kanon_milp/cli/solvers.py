@@ -60,9 +60,10 @@ def doctor(
     ] = False,
     json: options.Json = False,
 ) -> None:
-    """Say which solvers are here and work, and whether inner loops are compiled.
+    """Say which solvers are here and work.
 
-    For each solver: where it was found, its version, and whether it solves the models with known answers.
+    For each: where it was found, its version, and whether it solves the models with known answers; then whether inner
+    loops are compiled.
     """
     if warm:
         display.say("--warm-up is no longer needed: inner loops are compiled when the package is built", err=True)

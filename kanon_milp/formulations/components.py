@@ -9,7 +9,7 @@ import pyomo.environ as pyo
 from pyomo.core.base.param import IndexedParam
 
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.presolve.reductions.base import has_values
+from kanon_milp.presolve.reductions import has_values
 
 
 class LazyParam(IndexedParam):  # type: ignore[misc]

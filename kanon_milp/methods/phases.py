@@ -21,12 +21,13 @@ from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import PhaseRun, Tracker
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.presolve.reductions.base import Dropped, Reduction
+from kanon_milp.presolve.reductions import Dropped, Reduction
 from kanon_milp.problem.arguments import instance_of, text, wrong
 from kanon_milp.problem.privacy.base import facts_of, is_size_only
 from kanon_milp.solvers import StopReason
 from kanon_milp.solvers.proof import Backing
 from kanon_milp.system.arrays import Flags, Floats
+from kanon_milp.system.extras import Plugins
 from kanon_milp.system.limit import Limit
 from kanon_milp.system.parameters import number, parameters
 
@@ -117,9 +118,10 @@ class Known:
     certificate may be written; plain: the same before there were rank-1 cuts. iteration_seconds: what an iteration of
     that bound has taken. raised_in: the last round in which rank-1 cuts have gone as far as is worth it. searched:
     whether tables were searched for, not only constructed. constructed_by: the multipliers that a table was constructed
-    by. cuts_next: whether it was annealed for cuts that come next. concurrent: how many phases run in the background.
-    valued: what is known where more than sizes is required. sizes_only: whether nothing else is required, or the rest
-    is left out. ended: whether the session ends whatever else could be done.
+    by. cuts_next: whether it was annealed for cuts that come next. concurrent: how many phases run in the place of a
+    worker. notes: what the result is to say. refuted: how a model of all tables has ended elsewhere that has no
+    solution. valued: what is known where more than sizes is required. sizes_only: whether nothing else is required, or
+    the rest is left out. ended: whether the session ends whatever else could be done.
     """
 
     session: Session
@@ -127,6 +129,7 @@ class Known:
     pool: Pool
     whole: Limit
     log: list[PhaseRun] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     model: LastModel = field(default_factory=LastModel)
     dual: DualPoint | None = None
     plain: DualPoint | None = None
@@ -139,6 +142,7 @@ class Known:
     concurrent: int = 0
     round: int = 0
     ended: bool = False
+    refuted: LastModel | None = None
     valued: MoreThanSizes | None = None
     sizes_only: bool = False
 
@@ -265,14 +269,15 @@ class Phase(ABC):
     """A step of a method. One of a session is an object of its own, which may remember what it has done.
 
     name: in the log. step: of `result.seconds` that its time counts for, "" where it counts for the steps within.
-    repeats: whether it runs again in each round, with that round's
-    time. concurrent: whether it runs in a thread of its own while others run.
+    repeats: whether it runs again in each round, with that round's time. concurrent: whether it runs in a thread of its
+    own while others run; worker: in the place of a worker, where it does.
     """
 
     name: ClassVar[str]
     step: ClassVar[str] = "search"
     repeats: ClassVar[bool] = False
     concurrent: ClassVar[bool] = False
+    worker: ClassVar[bool] = True
 
     @abstractmethod
     def applies(self, known: Known) -> bool:
@@ -287,7 +292,17 @@ class Phase(ABC):
         """Do it, and end with the limit. What it finds goes to `known`: `known.keep(table)`, `known.tracker.higher`."""
 
 
-REGISTERED: dict[str, type[Phase]] = {}
+def _checked(phase: object, what: str) -> type[Phase]:
+    if not (isinstance(phase, type) and issubclass(phase, Phase)):
+        raise wrong("phase", "a subclass of Phase", phase)
+    if phase.__abstractmethods__:
+        missing = ", ".join(sorted(phase.__abstractmethods__))
+        raise InputError(f"{what}: the phase {phase.__name__} cannot be registered: it does not say {missing}")
+    text(getattr(phase, "name", None), f"name of the phase {phase.__name__}")
+    return phase
+
+
+REGISTERED: Plugins[type[Phase]] = Plugins("phase", (), _checked)
 """Phases of users, by name; they are part of the hybrid method."""
 
 
@@ -297,15 +312,4 @@ def register_phase(phase: type[Phase], *, replace: bool = False) -> None:
     phase: a subclass of `Phase`, of which each session makes an object without arguments. replace: take the place of
     one that was registered by this name. Raises InputError for what is no phase, and for a name that is taken.
     """
-    if not (isinstance(phase, type) and issubclass(phase, Phase)):
-        raise wrong("phase", "a subclass of Phase", phase)
-    instance_of(replace, bool, "replace", "True or False")
-    if phase.__abstractmethods__:
-        missing = ", ".join(sorted(phase.__abstractmethods__))
-        raise InputError(f"the phase {phase.__name__} cannot be registered: it does not say {missing}")
-    name = text(getattr(phase, "name", None), f"name of the phase {phase.__name__}")
-    if not replace and REGISTERED.get(name, phase) is not phase:
-        raise InputError(
-            f'a phase "{name}" is registered already; choose another name, or write register_phase(phase, replace=True)'
-        )
-    REGISTERED[name] = phase
+    REGISTERED.add(phase, replace=replace)

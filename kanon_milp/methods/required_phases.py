@@ -22,7 +22,7 @@ import numpy as np
 from kanon_milp.bounds import BoundLimit
 from kanon_milp.bounds.dual import DENOMINATOR, DualPoint, ExactDual, Proof, prove, round_dual, round_multipliers
 from kanon_milp.bounds.lagrangian_bound import required_bound
-from kanon_milp.bounds.parameters import FixingParameters
+from kanon_milp.bounds.parameters import FixingParameters, SubproblemParameters
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.errors import InputError
@@ -388,7 +388,7 @@ class RequiredMultipliers(Phase):
             known.dual = multipliers_of_sizes(known.session, known.tracker, bounded)
         assert known.dual is not None
         exact = ExactDual(round_multipliers(known.dual.multipliers), denominator=DENOMINATOR)
-        valued.take(DualPoint(known.dual.multipliers), prove(instance, exact))
+        valued.take(DualPoint(known.dual.multipliers), prove(instance, exact, params=known.get(SubproblemParameters)))
 
     @staticmethod
     def _by_sizes(known: Known, valued: UnderRequirements) -> None:
@@ -507,7 +507,7 @@ class RequiredBound(_Raises):
         if not known.counted and limit.left < self._proof_seconds:
             return
         try:
-            found = prove(session.instance, round_dual(point))
+            found = prove(session.instance, round_dual(point), params=known.get(SubproblemParameters))
         except InputError:  # exact numbers would need more than 64 bits
             valued.stalled = True
             return

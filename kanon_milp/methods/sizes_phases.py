@@ -392,7 +392,7 @@ class RankOneCuts(Phase):
         )
         session, show = known.session, known.tracker.show
         task = BoundTask(bounded, known.dual, best, session.options.threads, show, parameters=session.parameters)
-        if not few_row_types(known):
+        if not few_row_types(known) and params.relax_share > 0:
             part = bounded
             if types <= params.master_types:
                 part = replace(bounded, ends=share.part(params.relax_share * share.left).ends)
