@@ -15,8 +15,7 @@ from kanon_milp.bounds.parameters import FixingParameters
 from kanon_milp.bounds.pricing import possible_pairs, unsorted_rows
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.assignment import Assignment
-from kanon_milp.presolve.candidates import Candidates
-from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.instance import Candidates, Instance
 from kanon_milp.presolve.part import Part
 from kanon_milp.presolve.ragged import Ragged, indptr_of, split_evenly
 from kanon_milp.presolve.reductions import Dropped, Reduction, drop_pairs, merged_types
