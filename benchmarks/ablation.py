@@ -1,13 +1,15 @@
-"""What each phase of the hybrid method buys: the same problems with all phases, and with one of them left out.
+"""What each phase of the hybrid method buys, and each part of one: the same problems with all, and without one of them.
 
-    python benchmarks/ablation.py --seconds 10             all problems and phases, a line each
+    python benchmarks/ablation.py --seconds 10             all problems, phases and parts, a line each
     python benchmarks/ablation.py --seconds 60 --every 4   every fourth problem
-    python benchmarks/ablation.py --phases cuts,search     these phases only
+    python benchmarks/ablation.py --phases cuts,conflicts  these only
     python benchmarks/ablation.py --out rows.jsonl         goes on where an earlier run has stopped
 
-A run ends at a proof or after so many seconds. The summary has a line for each phase: by how many percentage points
-the mean gap grows without it, how many proofs are lost and won, and how many times as long the proofs take that there
-are both with it and without it. A gap of nothing proven counts as 100 %. Needs KANON_MILP_DATA, and a quiet machine.
+A run ends at a proof or after so many seconds, on one thread. A phase that did not run changes nothing where it is
+left out, nor does a part of it: such a run is not repeated. The summary has a line for each: by how many percentage
+points the mean gap grows without it, how many proofs are lost and won, and how many times as long the proofs take that
+there are both with it and without it. A gap of nothing proven counts as 100 %. Needs KANON_MILP_DATA, and a quiet
+machine.
 """
 
 from __future__ import annotations
@@ -31,7 +33,38 @@ CMC = [
     "wife_age", "wife_education", "husband_education", "n_children", "wife_religion", "wife_working",
     "husband_occupation", "living_standard", "media_exposure",
 ]  # fmt: skip
-ALL = "all"  # phases
+ALL = "all"  # phases and parts
+PARTS: dict[str, tuple[tuple[str, ...], dict[str, float]]] = {
+    "packing cuts": (("lagrangian",), {"lagrangian.packing_cuts": 0}),
+    "small groups": (("required bound",), {"subproblems.tried": 0, "subproblems.exact_tried": 0}),
+    "search for charges": (("required bound",), {"lagrangian.refined": 0}),
+    "relax-and-cut": (("cuts",), {"cuts.relax_share": 0}),
+    "column generation": (("cuts",), {"cuts.master_types": 0}),
+    "wide rank-1 cuts": (("cuts", "concurrent cuts", "branching"), {"separation.widest": 3}),
+    "cuts in nodes": (("branching",), {"branch_and_bound.rounds": 0}),
+    "models of nodes": (("branching",), {"branching.leaf": -1, "branch_and_bound.stalled_pairs": 0}),
+    "strong branching": (
+        ("branching",),
+        {"branch_and_bound.first": 0, "branch_and_bound.second": 0, "branch_and_bound.remembered": 0},
+    ),
+    "conflicts": (("condensed models",), {"condensed.conflicts": False}),
+    "core problem between turns": (("required bound",), {"model_trials.eager": 0}),
+    "neighbourhoods near multipliers": (("search",), {"neighbourhoods.seconds": 0, "neighbourhoods.longest": 0}),
+    "neighbourhoods over seen pairs": (("search",), {"annealing.seen_rows": 0}),
+    "models of few pairs": (("search",), {"valued_search.narrow_share": 0}),
+    "diving": (("search",), {"valued_cuts.dives": 0}),
+    "programs of small groups": (("search",), {"small_groups.searched": 0}),
+    "pulling": (
+        ("search", "first annealings"),
+        {"annealing.pulls": 0, **{f"valued_annealing.{each}_pulls": 0 for each in ("few", "many", "large")}},
+    ),
+    "dissolving": (
+        ("search", "first annealings"),
+        {"annealing.drops": 0, **{f"valued_annealing.{each}_dissolved": 0 for each in ("few", "many")}},
+    ),
+    "relocating": (("search",), {"valued_annealing.many_relocated": 0}),
+}
+"""By name: the phases that a part belongs to, and the parameters that leave it out."""
 
 Row = dict[str, Any]
 
@@ -63,19 +96,20 @@ def problems() -> dict[str, str]:
 
 
 def solved(text: str, seconds: float, off: str) -> Row:
-    """A problem without one phase: gap, proof and seconds."""
+    """A problem without one phase or part: gap, proof and seconds."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.toml"
         path.write_text(text)
         problem = km.read_model(path).problem
-    left_out = {} if off == ALL else {f"phases.{switch(off)}": False}
-    result = km.solve(problem, method="search", time_limit=seconds, parameters=left_out)
+    left_out = PARTS[off][1] if off in PARTS else {} if off == ALL else {f"phases.{switch(off)}": False}
+    result = km.solve(problem, method="search", time_limit=seconds, parameters=left_out, threads=1)
     gap = 1.0 if result.gap is None else result.gap
-    return {"gap": gap, "proven": result.proof == "optimal", "seconds": result.seconds["total"]}
+    ran = sorted({run.name for run in result.phases})
+    return {"gap": gap, "proven": result.proof == "optimal", "seconds": result.seconds["total"], "ran": ran}
 
 
 def summary(rows: Iterable[Row]) -> str:
-    """A Markdown table, a line for each phase."""
+    """A Markdown table, a line for each phase and part."""
     by: dict[str, dict[str, Row]] = {}
     for row in rows:
         by.setdefault(row["without"], {})[row["problem"]] = row
@@ -99,7 +133,7 @@ def summary(rows: Iterable[Row]) -> str:
 
 
 def main() -> None:
-    names = list(dict.fromkeys(phase.name for phase in PHASES))
+    names = [*dict.fromkeys(phase.name for phase in PHASES), *PARTS]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=10.0, help="of each run")
     parser.add_argument("--every", type=int, default=1, help="take one of so many problems")
@@ -110,14 +144,20 @@ def main() -> None:
     rows: list[Row] = []
     if asked.out is not None and asked.out.exists():
         rows = [json.loads(line) for line in asked.out.read_text().splitlines()]
-    done = {(row["problem"], row["without"], row["limit"]) for row in rows}
+    done = {(row["problem"], row["without"], row["limit"]): row for row in rows}
     for name, text in list(problems().items())[:: asked.every]:
+        whole: Row = {}
         for phase in (ALL, *asked.phases.split(",")):
             if (name, phase, asked.seconds) in done:
+                whole = done[name, phase, asked.seconds] if phase == ALL else whole
                 continue
-            row = {"problem": name, "without": phase, "limit": asked.seconds, **solved(text, asked.seconds, phase)}
+            belongs = PARTS[phase][0] if phase in PARTS else (phase,)
+            idle = phase != ALL and not set(belongs) & set(whole["ran"])
+            found = whole if idle else solved(text, asked.seconds, phase)
+            whole = found if phase == ALL else whole
+            row = {"problem": name, "without": phase, "limit": asked.seconds, **found}
             rows.append(row)
-            print(f"{name:60} {phase:20} {100 * row['gap']:8.3f} % {row['seconds']:7.1f} s", flush=True)
+            print(f"{name:60} {phase:32} {100 * row['gap']:8.3f} % {row['seconds']:7.1f} s", flush=True)
             if asked.out is not None:
                 with asked.out.open("a") as file:
                     file.write(json.dumps(row) + "\n")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -44,41 +43,16 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-@pytest.fixture(scope="session", autouse=True)
-def inner_loops_are_compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Where tests will need the compiler: compile first, so that no time limit pays for it; workers share the work."""
-    if "numba" not in sys.modules:
-        return
-    from kanon_milp.methods.warm_up import PARTS, compile_part, longest_first, warm_up
-
-    if "PYTEST_XDIST_WORKER" not in os.environ:
-        warm_up(sensitive=False)
-        return
-    shared = tmp_path_factory.getbasetemp().parent
-    for part in longest_first(PARTS):
-        try:
-            (shared / f"compiling-{part}").touch(exist_ok=False)
-        except FileExistsError:  # another worker is at it
-            continue
-        try:
-            compile_part(part)
-        finally:
-            (shared / f"compiled-{part}").touch()
-    ends = time.perf_counter() + 300
-    while not all((shared / f"compiled-{part}").exists() for part in PARTS) and time.perf_counter() < ends:
-        time.sleep(0.1)
-
-
 @pytest.fixture(scope="module", autouse=True)
 def registered_solvers_are_forgotten() -> Iterator[None]:
     """Solvers that lie or hang do not outlive the test module that registers them: the next one may ask them all."""
     from kanon_milp.solvers import registry
     from kanon_milp.studies.bench import study
 
-    before, loaded = dict(registry._registered), set(study._loaded)
+    before, loaded = dict(registry.SOLVERS), set(study._loaded)
     yield
-    registry._registered.clear()
-    registry._registered.update(before)
+    registry.SOLVERS.clear()
+    registry.SOLVERS.update(before)
     study._loaded.intersection_update(loaded)
 
 

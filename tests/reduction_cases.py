@@ -18,13 +18,12 @@ from kanon_milp.bounds import DENOMINATOR, ExactDual, lagrangian, round_dual
 from kanon_milp.formulations.strong import build_strong
 from kanon_milp.presolve.assignment import Assignment, expand
 from kanon_milp.presolve.instance import Instance, prepare
+from kanon_milp.presolve.kernel import Kernel, PrintedKernel
 from kanon_milp.presolve.reductions import (
     MERGING,
     REDUCTIONS,
     Dominance,
     EqualSignature,
-    Kernel,
-    PrintedKernel,
     Reduction,
     Step,
     Viability,

@@ -38,7 +38,7 @@ from kanon_milp.bounds import BoundLimit, relaxations
 from kanon_milp.bounds.columns.cut_rounds import raise_bound
 from kanon_milp.formulations import strong
 from kanon_milp.heuristics.search import Search
-from kanon_milp.methods import condensed_core, several_sets, sizes_phases, started
+from kanon_milp.methods import core_problem, several_sets, sizes_phases, started
 from kanon_milp.methods.phases import Known
 from kanon_milp.methods.sizes_phases import RankOneCuts, TableSearch
 from kanon_milp.presolve.instance import Instance
@@ -214,8 +214,7 @@ def without_target(*given: Any, **more: Any) -> BoundLimit:
 NO_SEARCH: tuple[Patch, ...] = ((Search, "run", lambda *_: None),)
 NOT_EASY = {"forecast.easy_pairs": -1}
 NOT_PROMISING = {**NOT_EASY, "restricted_model.few_options": 0}
-CONDENSING = {"forecast.easy_pairs": 10**9, "forecast.condensed_options": 10**9}
-CONDENSED: tuple[Patch, ...] = ((condensed_core, "WORTH", 2.0),)
+CONDENSING = {"forecast.easy_pairs": 10**9, "forecast.condensed_options": 10**9, "condensed.worth": 2.0}
 BRANCHING = {**NOT_PROMISING, "forecast.branch_gap": math.inf, "forecast.branch_seconds": -1}
 ROUNDS = {**NOT_PROMISING, "cuts.first_types": 0, "rounds.shortest": 0.02}
 ROUGH: tuple[Patch, ...] = ((sizes_phases, "BoundLimit", without_target),)
@@ -272,10 +271,10 @@ def _search() -> Iterable[Route]:
     yield Route("search from any start", partial(with_any_start, method="search", iteration_limit=2), refuses=NOT_ALONE)
     yield Route("portfolio", with_options(method="portfolio", time_limit=60), refuses=NOT_ALONE)
     yield sizes("models first")
-    given_up = (condensed_core, "LONG", -1.0), (condensed_core, "FAR", -1.0)
-    yield sizes("condensed", *CONDENSED, parameters=CONDENSING)
-    yield sizes("condensed by chance", *CONDENSED, (condensed_core, "_by_prices", any_ample), parameters=CONDENSING)
-    yield sizes("condensed and given up", *CONDENSED, *given_up, parameters=CONDENSING)
+    given_up = {**CONDENSING, "condensed.slow_seconds": 0.0, "condensed.far": 0.0}
+    yield sizes("condensed", parameters=CONDENSING)
+    yield sizes("condensed by chance", (core_problem, "_by_prices", any_ample), parameters=CONDENSING)
+    yield sizes("condensed and given up", parameters=given_up)
     yield sizes("cuts first", *NO_SEARCH, parameters=NOT_PROMISING)
     alone = with_options(method="search", iteration_limit=1, parameters=NOT_EASY)
     yield sizes("cuts alone", *NO_SEARCH, solve=alone)

@@ -34,7 +34,7 @@ from kanon_milp.bounds.registry import (
     unregister_bound,
 )
 
-BOUNDS.update({bound.name: bound for bound in BUILT_IN})
+BOUNDS.bring(BUILT_IN)
 
 if TYPE_CHECKING:
     from kanon_milp.bounds.certificate import Certificate, certified_instance, certify

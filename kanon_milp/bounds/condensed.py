@@ -122,7 +122,9 @@ class Condensed:
         return np.concatenate([x, z, y])
 
 
-def condense(instance: Instance, ample: Flags, apart: Flags, sets: TypeSets = NO_SETS) -> Condensed:
+def condense(
+    instance: Instance, ample: Flags, apart: Flags, sets: TypeSets = NO_SETS, *, conflicting: bool = True
+) -> Condensed:
     """Condense an instance of sizes alone, without side constraints.
 
     ample: bool (G,), candidates that are taken to be open and large enough. apart: bool (t,), row types that are told
@@ -168,7 +170,7 @@ def condense(instance: Instance, ample: Flags, apart: Flags, sets: TypeSets = NO
     has_ample = f < NOWHERE
     packing = PackingCuts.of(instance, sets)
     nested = [position[each[useful[each]]] for each in packing.nested.each()]
-    one_only = cliques(*conflicts(instance, chosen))
+    one_only = cliques(*conflicts(instance, chosen if conflicting else chosen[:0]))
     return Condensed(
         instance=instance,
         ample=ample,

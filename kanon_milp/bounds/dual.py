@@ -347,7 +347,8 @@ def required_phi(
         covers = cells.covers(instance, multipliers)
         priced = cells.candidates(instance, covers, candidates.cost * denominator, thetas)
         rows = ValuedRows(instance.types.counts, multipliers, cells.rank)
-        workspace, sizes = make_workspace(widest, tree), small_sizes(relaxation, instance.least) if small else None
+        listed = small and params.exact_tried > 0
+        workspace, sizes = make_workspace(widest, tree), small_sizes(relaxation, instance.least) if listed else None
         phi = _every_phi(priced, rows, tree, workspace, 1 if sizes is None else sizes.most + 1, params.exact_tries)
         if sizes is not None:
             hard, chosen = np.ones(candidates.count, np.bool_), np.empty((candidates.count, sizes.most), np.int32)

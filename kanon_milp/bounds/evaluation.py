@@ -214,6 +214,7 @@ class RequiredEvaluator(Evaluator):
             raise InputError("no requirement is about a sensitive attribute: the bound is that of the sizes")
         self.first, self.first_charges = start, charges
         first = super().start() if start is None else np.asarray(start, np.float64)
+        small = small and self.params.tried > 0
         self.relaxed = [_Relaxed(instance, relaxation, first, self.parts, small) for relaxation in relaxations]
         self.charged = [v for v, relaxation in enumerate(relaxations) if relaxation.closeness is not None]
         self.right = np.concatenate([self.counts, np.zeros(len(self.charged) * instance.candidates.count)])

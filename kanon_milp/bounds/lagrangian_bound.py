@@ -116,6 +116,7 @@ class VolumeAlgorithm:
     def maximize(self, *, packing_cuts: bool) -> None:
         """Until it no longer rises. packing_cuts: add some on the way, while the steps are long enough to make use of
         them."""
+        packing_cuts = packing_cuts and self.params.packing_cuts > 0
         before = self.value
         while not self.reached and self.value <= self.ceiling:
             if self.iterations % self.params.sort_every == 0:

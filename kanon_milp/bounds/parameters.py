@@ -57,7 +57,7 @@ class SubproblemParameters:
     divided: int = number(200_000, "pairs from which on candidates are divided into four parts, for threads")
     tries: int = number(200, "sizes of a group that are tried for one candidate")
     exact_tries: int = number(400, "the same for a proof")
-    tried: int = number(20_000, "rows that are tried for the small groups of one candidate")
+    tried: int = number(20_000, "rows that are tried for the small groups of one candidate; 0: none are looked at")
     exact_tried: int = number(200_000, "the same for a proof")
     first_charge: float = number(0.5, "charge of EMD cost that the search for one begins with where it is 0")
     nodes: int = number(100_000, "of the search for a group with rank-1 cuts; beyond, a proof leaves them out there")

@@ -15,12 +15,10 @@ from kanon_milp.bounds.parameters import FixingParameters
 from kanon_milp.bounds.pricing import possible_pairs, unsorted_rows
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.assignment import Assignment
-from kanon_milp.presolve.candidates import Candidates
-from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.instance import Candidates, Instance
 from kanon_milp.presolve.part import Part
 from kanon_milp.presolve.ragged import Ragged, indptr_of, split_evenly
-from kanon_milp.presolve.reductions.base import Dropped, Reduction, drop_pairs
-from kanon_milp.presolve.reductions.signature import merged_types
+from kanon_milp.presolve.reductions import Dropped, Reduction, drop_pairs, merged_types
 from kanon_milp.problem.problem import Problem
 from kanon_milp.system.arrays import Flags, Ints
 from kanon_milp.system.jit import compiled

@@ -6,15 +6,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 
-from kanon_milp.errors import InputError, one_line, own_code, type_in_words
+from kanon_milp.errors import InputError, own_code, type_in_words
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance, mutation_guard
 from kanon_milp.solvers.call import OnProgress
 from kanon_milp.solvers.proof import REGISTERED, Backing
+from kanon_milp.system.extras import Plugins, made
 from kanon_milp.system.limit import Limit
 from kanon_milp.system.parameters import DEFAULT, Parameters
 
@@ -103,45 +104,37 @@ class LowerBound(Protocol):
         """
 
 
-BOUNDS: dict[str, LowerBound] = {}
-"""All bounds by name: those of this package (`kanon_milp.bounds.built_in`), then those that were registered."""
-
-_registered: set[str] = set()
-
-
-def register_bound(bound: LowerBound | type[LowerBound]) -> None:
-    """Add a bound of your own: from now on direct MILP and the hybrid method ask for it where the loss is
-    minimized.
-
-    What it says is taken on trust, and results whose bound it is have "registered bound" among `backed_by`. Where it is
-    above the loss of a verified table, it is wrong: it alone is discarded, what else is proven stays, and the result
-    says so. bound: an object, or a class whose objects are made without arguments. Raises InputError where the name is
-    taken or something is missing.
-    """
-    if isinstance(bound, type):
-        try:
-            bound = bound()
-        except Exception as error:  # such as arguments that are missing
-            raise InputError(
-                f"register_bound: no object of the class can be made without arguments: {one_line(error)}"
-            ) from error
-    name = getattr(bound, "name", None)
+def _checked(bound: object, what: str) -> LowerBound:
+    bound = made(bound, what)
+    name: object = getattr(bound, "name", None)
     if not isinstance(name, str) or not name:
         raise InputError("a bound needs a name")
     for needed in ("accepts", "compute"):
         if not callable(getattr(bound, needed, None)):
             raise InputError(f"the bound {name} has no method {needed}")
-    if name in BOUNDS:
-        raise InputError(f"there is a bound {name} already")
-    BOUNDS[name] = bound
-    _registered.add(name)
+    return cast(LowerBound, bound)
+
+
+BOUNDS: Plugins[LowerBound] = Plugins("bound", (), _checked)
+"""All bounds by name: those of this package (`kanon_milp.bounds.built_in`), then those that were registered."""
+
+
+def register_bound(bound: LowerBound | type[LowerBound], *, replace: bool = False) -> None:
+    """Add a bound of your own: from now on direct MILP and the hybrid method ask for it where the loss is
+    minimized.
+
+    What it says is taken on trust, and results whose bound it is have "registered bound" among `backed_by`. Where it is
+    above the loss of a verified table, it is wrong: it alone is discarded, what else is proven stays, and the result
+    says so. bound: an object, or a class whose objects are made without arguments. replace: take the place of one that
+    was registered by this name. Raises InputError where the name is taken or something is missing.
+    """
+    BOUNDS.add(bound, replace=replace)
 
 
 def unregister_bound(name: str) -> None:
     """Take a registered bound out again. Raises InputError for one that is not there, or is not a user's own."""
-    if name not in _registered:
+    if name not in BOUNDS.registered:
         raise InputError(f"no bound {name} was registered")
-    _registered.remove(name)
     del BOUNDS[name]
 
 
@@ -149,7 +142,7 @@ def registered_bounds(instance: Instance) -> list[LowerBound]:
     """The registered bounds that accept an instance, by name."""
     if instance.problem.objective != "loss":
         return []
-    return [BOUNDS[name] for name in sorted(_registered) if _accepts(BOUNDS[name], instance)]
+    return [each for _, each in sorted(BOUNDS.registered.items()) if _accepts(each, instance)]
 
 
 def _accepts(bound: LowerBound, instance: Instance) -> bool:

@@ -31,7 +31,6 @@ from kanon_milp.solvers import SolverAdapter
 from kanon_milp.studies import display, output
 from kanon_milp.studies.output import PAGE
 from kanon_milp.studies.pages.result_page import page_of_result, report_of_folder
-from kanon_milp.system.clock import COMPILE
 from kanon_milp.system.files import Fill, check_target, refuse_overwriting, write_together
 from kanon_milp.system.limit import Limit, ctrl_c_sets
 from kanon_milp.system.parameters import Parameters
@@ -206,8 +205,6 @@ def solve(
             display.say(f'written to table "{to_table}" of {database}')
         if show and result.table is not None:
             display.show_groups(result)
-    if not quiet:
-        display.tell_compiled(result.seconds.get(COMPILE, 0.0), result.solver.options.time_limit)
     if stop.is_set():
         display.say(f"interrupted: {_what_is_left(result)}", err=True)
     _end(asked, result, out, earlier, quiet=quiet)

@@ -12,8 +12,8 @@ from kanon_milp.cli import options
 from kanon_milp.cli.exit_codes import NO_TABLE, OPTIMAL
 from kanon_milp.cli.help import output_option
 from kanon_milp.errors import InputError, counted
+from kanon_milp.kernels import COMPILED
 from kanon_milp.methods import exchange
-from kanon_milp.methods.warm_up import warm_up
 from kanon_milp.solvers.canaries import diagnose
 from kanon_milp.solvers.mps import names_path
 from kanon_milp.studies import display
@@ -56,21 +56,24 @@ def export(
 
 def doctor(
     warm: Annotated[
-        bool, typer.Option("--warm-up", help="Compile the search first, which its first use would have to wait for.")
+        bool, typer.Option("--warm-up", help="No longer needed: inner loops are compiled when the package is built.")
     ] = False,
     json: options.Json = False,
 ) -> None:
     """Say which solvers are here and work.
 
-    For each: where it was found, its version, and whether it solves the models with known answers.
+    For each: where it was found, its version, and whether it solves the models with known answers; then whether inner
+    loops are compiled.
     """
     if warm:
-        functions, seconds = warm_up()
-        typer.echo(f"the search is compiled: {functions} functions, {seconds:.0f} s", err=json)
+        display.say("--warm-up is no longer needed: inner loops are compiled when the package is built", err=True)
     found = diagnose()
     if json:
         display.print_json([display.diagnosis_dict(d) for d in found])
     else:
         display.show_diagnoses(found)
+    slow = "plain Python, a hundred times slower; KANON_MILP_COMPILE=no was set when the package was built"
+    how = "compiled" if COMPILED else slow
+    display.say(f"inner loops: {how}", err=json)
     usable = any(d.availability and not d.problems for d in found if d.name == solvers.DEFAULT)
     raise typer.Exit(OPTIMAL if usable else NO_TABLE)

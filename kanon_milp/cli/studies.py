@@ -24,7 +24,6 @@ from kanon_milp.studies import sweep as sweeping
 from kanon_milp.studies.sweep_files import WRITTEN as SWEEP_FILES
 from kanon_milp.studies.sweep_files import SweepFolder
 from kanon_milp.system import text_tables
-from kanon_milp.system.compilations import COMPILATIONS
 from kanon_milp.system.files import check_target, refuse_overwriting, write_file
 
 WRITTEN: dict[str, Callable[[comparison.Comparison], str]] = {
@@ -92,7 +91,6 @@ def compare(
         str(path): read_released(path, asked.problem.table.csv, asked.problem.table.quasi_identifiers)
         for path in released or []
     }
-    compiled = COMPILATIONS.seconds
     found = comparison.compare(
         asked.problem,
         names or None,
@@ -116,8 +114,6 @@ def compare(
         display.show_comparison(found, asked.title)
         if written:
             display.say(f"written to {', '.join(map(str, written))}")
-    if not quiet:
-        display.tell_compiled(COMPILATIONS.seconds - compiled, time_limit)
     if found.interrupted:
         undrawn = [f"not written, as there is no table to draw: {path}" for path in to or [] if path not in written]
         notes = [f"{row.name} ({row.note})" for row in found.rows if row.note]
@@ -181,7 +177,6 @@ def sweep(
         if not quiet and not json:
             display.say(f"{done} of {of}: {run.setting.name}, {run.proof}, {run.seconds:.1f} s", err=True)
 
-    compiled = COMPILATIONS.seconds
     found = sweeping.sweep(
         asked.problem,
         **swept,  # type: ignore[arg-type]  # exact numbers, as text
@@ -199,8 +194,6 @@ def sweep(
         display.show_grid(found.texts(), asked.title)
         if out is not None:
             display.say(f"written to {out}")
-    if not quiet:
-        display.tell_compiled(COMPILATIONS.seconds - compiled, time_limit)
     if found.interrupted:
         way = "" if out is None else "; the same command with --resume goes on"
         display.say(f"interrupted: {have_run(len(found.rows))}{way}", err=True)

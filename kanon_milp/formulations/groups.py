@@ -11,7 +11,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from kanon_milp.errors import InputError
-from kanon_milp.formulations.components import add_assignment, add_objective_and_sides, add_sets
+from kanon_milp.formulations.strong import add_assignment, add_objective_and_sides, add_sets
 from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged, indptr_of

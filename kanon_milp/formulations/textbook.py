@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyomo.environ as pyo
 
 from kanon_milp.errors import InputError
-from kanon_milp.formulations.components import add_objective_and_sides, add_sets, candidates_of_types
+from kanon_milp.formulations.strong import add_objective_and_sides, add_sets, candidates_of_types
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.privacy.base import is_size_only
 

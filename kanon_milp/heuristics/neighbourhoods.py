@@ -39,7 +39,7 @@ class NeighbourhoodParameters:
     shrink: float = number(0.8, "the same, if it was not optimal", most=1)
     nodes: int = number(50, "for one where work is counted instead of time and no other number is given", least=1)
     first_pairs: int = number(6_000, "pairs of the first one where sizes are all that is required", least=1)
-    seconds: float = number(3.0, "for one of these at most: on all of Adult what takes longer is rarely worth it")
+    seconds: float = number(3.0, "for one of these at most: on Adult what takes longer is rarely worth it; 0: none")
     seen_seconds: float = number(8.0, "for one over the pairs of the tables that annealing has seen at most")
     first_entries: int = number(60, "(row type, group) that the first one frees under requirements", least=1)
     fewest_entries: int = number(10, "that one frees under requirements", least=1)
@@ -47,7 +47,7 @@ class NeighbourhoodParameters:
         0.25, "of the time left, for one under requirements: a few large ones find what many do not", most=1
     )
     shortest: float = number(2.0, "seconds for one under requirements")
-    longest: float = number(20.0, "seconds for one under requirements at most")
+    longest: float = number(20.0, "seconds for one under requirements at most; 0: none")
     small: int = number(12, "row types of a group that is always freed completely", least=1)
     sample: int = number(20, "row types of one candidate's cover that are freed at a time", least=1)
     outside: int = number(4, "open groups outside, the cheapest, that a row may join")

@@ -130,7 +130,7 @@ class Search:
             part = replace(self._effort, neighbourhoods=count)
         else:
             part = self._effort.part(max(self._params.shortest, (time.perf_counter() - began) * (1 - share) / share))
-        if self._seen is not None:
+        if self._seen is not None and self._neighbourhoods.seen_seconds > 0:
             some = part if count is None else replace(part, neighbourhoods=count // 2)
             exhausted = self._recombine(self._seen, adapter, options, some, seed)
             if self._effort.ended(self.incumbent.cost) or (count is None and not exhausted):
@@ -149,6 +149,8 @@ class Search:
         p = self._params
         limits = (p.far_open, p.far_pair) if self._far else (p.near_open, p.near_pair)
         board, params = self._board(*limits, seed), self._neighbourhoods
+        if not params.seconds:
+            return False
         return rebuild_groups(board, adapter, options, self._pool, effort, seed, self._keep, params.seconds, params)
 
     def _recombine(

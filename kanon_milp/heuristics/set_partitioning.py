@@ -55,7 +55,7 @@ class SmallGroupParameters:
     most: int = number(60_000, "groups of the first program: all of 5,000 rows is solved in seconds", least=1)
     share: float = number(0.8, "of the time left, for one program", most=1)
     shrink: float = number(0.5, "times as many rows in the next program if one was not solved to the end", most=1)
-    searched: float = number(0.8, "of a search", most=1)
+    searched: float = number(0.8, "of a search; 0: none", most=1)
     idle: float = number(0.3, "of a search where the last one has gained nothing", most=1)
     more: int = number(2, "times as many groups once a program of all rows was solved", least=1)
     smallest: int = number(30, "rows of a program, at least", least=1)
@@ -277,7 +277,7 @@ class SmallGroupTables:
     ) -> None:
         """Part of a search, from a table that satisfies all requirements; nothing where these allow no small groups.
         on_better: told of better tables, whose groups are not yet checked for requirements that bounds do not know."""
-        if point.ascent is None:
+        if point.ascent is None or not self._params.searched:
             return
         if point.value > self._value:
             columns = Columns.near(self.instance, point, self._most, self._params)

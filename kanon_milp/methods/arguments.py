@@ -1,4 +1,4 @@
-"""What `solve` and `solve_model` are given, checked before anything is done."""
+"""What `solve` and `solve_model` are given, checked before anything is done; why a problem is not for a method."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from kanon_milp import solvers
 from kanon_milp.errors import InputError
+from kanon_milp.presolve.infeasibility import side_constraints
 from kanon_milp.problem.arguments import file_path, instance_of, integer, real_number, text, wrong
 from kanon_milp.problem.databases import as_files
 from kanon_milp.problem.problem import Problem
@@ -128,3 +129,33 @@ def check_available(adapter: SolverAdapter) -> None:
     availability = adapter.availability()
     if not availability:
         raise InputError(f'the solver "{adapter.name}" cannot be used: {availability.value}; see `kanon-milp doctor`')
+
+
+def groups_not_alone(problem: Problem) -> str:
+    """For methods that look for the least loss of groups, each judged alone; empty if nothing is in the way."""
+    if problem.objective != "loss":
+        return f"the objective is {problem.objective}"
+    if sides := side_constraints(problem):
+        return f"there are side constraints ({' and '.join(sides.values())}), which are about all groups together"
+    if not problem.separable:
+        return "k-anonymity of some of the quasi-identifiers is about several groups together"
+    return ""
+
+
+def groups_not_merging(problem: Problem) -> str:
+    """For methods that form a group without looking at those that will be released like it; empty if nothing is in the
+    way."""
+    if reason := groups_not_alone(problem):
+        return reason
+    if not problem.merge_closed:
+        return (
+            "two groups that satisfy a requirement may not do so together, which they are once they are released alike"
+        )
+    return ""
+
+
+def more_than_sizes(problem: Problem) -> str:
+    """For methods that know sizes of groups alone; empty if nothing is in the way."""
+    if reason := groups_not_alone(problem):
+        return reason
+    return "" if problem.size_only else "more than the sizes of groups is required"

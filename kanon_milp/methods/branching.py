@@ -24,7 +24,7 @@ from kanon_milp.methods.phases import Estimate, Known, Phase
 from kanon_milp.methods.sizes_phases import ForecastParams, branching_is_quicker, far_from_proof, units_left
 from kanon_milp.presolve.assignment import Assignment, Groups
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.presolve.reductions.base import Dropped, restore
+from kanon_milp.presolve.reductions import Dropped, restore
 from kanon_milp.solvers.proof import Backing
 from kanon_milp.system.limit import NO_LIMIT, Limit, Over
 from kanon_milp.system.parameters import number, parameters

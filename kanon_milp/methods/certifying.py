@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from kanon_milp.errors import InputError
 from kanon_milp.problem.problem import Problem
 from kanon_milp.system.arrays import Floats
-from kanon_milp.system.background import Background
 from kanon_milp.system.limit import NO_LIMIT, Limit, Over
 from kanon_milp.verify.certificate import check_certificate
 
@@ -31,20 +30,15 @@ def certify_problem(
     not what is minimized, `Over` where the limit is reached before there is any certificate.
     """
     from kanon_milp.bounds import certified_instance, certify, lagrangian
-    from kanon_milp.methods.warm_up import missing
 
-    parts = ("bound", "required", "proven") if problem.attributes else ("bound",)
-    with Background(missing(parts)) as background:
-        if not background.wait("bound", limit):  # no limit ends the compiler in this process
-            raise Over
-        if dual is None:
-            instance = limit.call(certified_instance, problem)
-            dual = lagrangian(instance, seconds=_seconds(limit), interrupt=limit.interrupt)
-        found = limit.call(certify, problem, dual)
-        if problem.attributes and all(background.wait(part, limit) for part in parts):
-            with suppress(InputError, Over):  # a row without a candidate, numbers of more than 64 bits; too late
-                better = limit.call(_under_requirements, problem, dual, required, found, limit)
-                return found if better is None else better
+    if dual is None:
+        instance = limit.call(certified_instance, problem)
+        dual = lagrangian(instance, seconds=_seconds(limit), interrupt=limit.interrupt)
+    found = limit.call(certify, problem, dual)
+    if problem.attributes:
+        with suppress(InputError, Over):  # a row without a candidate, numbers of more than 64 bits; too late
+            better = limit.call(_under_requirements, problem, dual, required, found, limit)
+            return found if better is None else better
     return found
 
 

@@ -6,22 +6,20 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyomo.environ as pyo
 
 from kanon_milp.bounds import BoundLimit, BoundTask, best_registered, registered_bounds
-from kanon_milp.bounds.built_in import LAGRANGIAN, REQUIREMENTS, cheapest_loss
+from kanon_milp.bounds.built_in import LAGRANGIAN, REQUIREMENTS
 from kanon_milp.errors import InputError, SolverError
-from kanon_milp.formulations import Formulation
 from kanon_milp.formulations.restricted import RestrictedModel
-from kanon_milp.methods.extension import Extension, extension_of
+from kanon_milp.methods.extension import compared
 from kanon_milp.methods.outcome import UNKNOWN, Bound, Outcome, objective_of, scale_of
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session, limit_of
-from kanon_milp.presolve.infeasibility import explain_infeasible, find_conflict, side_constraints
-from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.infeasibility import find_conflict, side_constraints
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.presolve.resources import LARGE, network_relaxation, too_large, too_long
 from kanon_milp.problem.problem import Problem
@@ -30,17 +28,11 @@ from kanon_milp.solvers.adapter import Setting
 from kanon_milp.solvers.checked import solve_checked, with_integers_rounded
 from kanon_milp.solvers.model import check_numbers
 from kanon_milp.solvers.proof import INTEGRAL_GAP, REGISTERED
-from kanon_milp.solvers.pyomo_arrays import PyomoArrays, to_arrays
-from kanon_milp.system.background import Background
+from kanon_milp.solvers.pyomo_arrays import PyomoArrays
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import Limit, Over
+from kanon_milp.system.parameters import number, parameters
 
-RELAXATION_SHARE = 0.25  # of the time limit, for a bound from an easier problem
-BOUND_SHARE, BOUND_SECONDS = 0.1, 30.0  # of the time limit, for a bound from multipliers
-COLD_SHARE = 0.3  # of the time left, to wait for a compiler
-REQUIRED_SHARE = 3.0  # times these seconds, for a bound under requirements and its proof
-EXPLAIN_SECONDS = 20.0  # at most, to find out what is in conflict in an infeasible problem
-ROUNDING_SECONDS = 1.0  # at least, for the continuous variables of a solver's point once its integers are rounded
 NOT_ROUNDED = (
     "with its integers rounded, the solver's point was not found to satisfy the model, so what it claims is not used"
 )
@@ -49,6 +41,23 @@ EXTENDED_INFEASIBLE = (
     "one without the additions is not known from this: solve(problem) finds out"
 )
 TOO_LATE = "it ended before the solver could start"
+
+
+@parameters("milp")
+@dataclass(frozen=True)
+class MilpParams:
+    """Direct MILP: what is known of the bound before the solver begins, and what is asked of it afterwards."""
+
+    relaxation_share: float = number(0.25, "of the time limit, for a bound from an easier problem", most=1)
+    bound_share: float = number(0.1, "of the time limit, for a bound from multipliers", most=1)
+    bound_seconds: float = number(30.0, "the same in seconds, at most")
+    required_times: float = number(3.0, "times the seconds of a bound, for one under requirements and its proof")
+    explain_seconds: float = number(20.0, "at most, to find out what is in conflict in an infeasible problem")
+    rounding_seconds: float = number(1.0, "at least, for a point's continuous variables once its integers are rounded")
+
+    def seconds(self, asked: SolverOptions) -> float:
+        """For a bound from multipliers."""
+        return min(self.bound_seconds, math.inf if asked.time_limit is None else self.bound_share * asked.time_limit)
 
 
 def solve_milp(session: Session, *, explain: bool = True, known: Outcome | None = None) -> Result:
@@ -68,21 +77,17 @@ def solve_milp(session: Session, *, explain: bool = True, known: Outcome | None 
     else:
         known = replace(known, registered=registered.registered)
     if message := too_large(instance):
-        return session.end(session.fallback(known.stopped("error", message)))
+        return session.end_early("error", message, known)
     if session.limit.over:
-        return session.end(session.fallback(known.stopped(session.limit.reason, TOO_LATE)))
+        return session.end_early(session.limit.reason, TOO_LATE, known)
     if message := too_long(instance, session.limit.seconds):
-        return session.end(session.fallback(known.stopped("time_limit", message)))
+        return session.end_early("time_limit", message, known)
     try:
         with session.clock.step("build"):
             model = session.limit.call(session.formulation.build, instance)
     except Over:
-        return session.end(session.fallback(known.stopped(session.limit.reason, TOO_LATE)))
+        return session.end_early(session.limit.reason, TOO_LATE, known)
     return solve_direct(session, model, own=True, explain=(lambda: _explain(session)) if explain else None, known=known)
-
-
-def _bound_seconds(asked: SolverOptions) -> float:
-    return BOUND_SECONDS if asked.time_limit is None else min(BOUND_SECONDS, BOUND_SHARE * asked.time_limit)
 
 
 def _registered(session: Session, asked: SolverOptions) -> Outcome:
@@ -91,7 +96,7 @@ def _registered(session: Session, asked: SolverOptions) -> Outcome:
     if session.problem.objective != "loss" or session.limit.over or not registered_bounds(instance):
         return Outcome()
     with session.clock.step("bound"):
-        limit = _bound_limit(session.limit, _bound_seconds(asked))
+        limit = _bound_limit(session.limit, session.parameters.of(MilpParams).seconds(asked))
         own = best_registered(instance, BoundTask(limit, threads=asked.threads, parameters=session.parameters))
     return Outcome().with_registered(own.units * instance.levels.unit)
 
@@ -106,30 +111,28 @@ def _known_bound(session: Session, asked: SolverOptions, nothing: Outcome) -> Ou
     problem, instance, clock = session.problem, session.instance, session.clock
     if problem.objective != "loss" or session.limit.over:
         return nothing
-    unit, limit, seconds = instance.levels.unit, session.limit, _bound_seconds(asked)
+    unit, limit, params = instance.levels.unit, session.limit, session.parameters.of(MilpParams)
     if session.formulation.name != "strong" or instance.candidates.pairs < LARGE or limit.over:
         return nothing
-    from kanon_milp.methods.warm_up import missing  # imports the compiler
 
-    known, dual = Bound(cheapest_loss(instance) * unit, ("own bound",)), None
-    parts = ("bound", "required", "proven") if REQUIREMENTS.accepts(instance) else ("bound",)
-    with clock.step("bound"), Background(missing(parts)) as background:
-        cold = limit.share(COLD_SHARE)
-        if background.wait("bound", cold):
-            found = LAGRANGIAN.compute(
-                instance, BoundTask(_bound_limit(limit, seconds), threads=asked.threads, parameters=session.parameters)
-            )
-            known, dual = Bound(found.units * unit, found.justified_by), found.dual
-        if len(parts) > 1 and all(background.wait(part, cold) for part in parts):
+    seconds = params.seconds(asked)
+    with clock.step("bound"):
+        found = LAGRANGIAN.compute(
+            instance, BoundTask(_bound_limit(limit, seconds), threads=asked.threads, parameters=session.parameters)
+        )
+        known, dual = Bound(found.units * unit, found.justified_by), found.dual
+        if REQUIREMENTS.accepts(instance):
             with suppress(Over):  # the proof of what it has found takes as long as it takes
                 task = BoundTask(_bound_limit(limit, seconds), dual, parameters=session.parameters)
-                better = limit.part(REQUIRED_SHARE * seconds).call(REQUIREMENTS.compute, instance, task)
+                better = limit.part(params.required_times * seconds).call(REQUIREMENTS.compute, instance, task)
                 known = known.and_also(Bound(better.units * unit, better.justified_by))
     relaxed = network_relaxation(instance)
     if relaxed is None or session.limit.over:
         return replace(nothing, bound=known, dual=dual)
     with clock.step("solve"):
-        share = None if asked.time_limit is None else min(RELAXATION_SHARE * asked.time_limit, session.limit.left)
+        share = (
+            None if asked.time_limit is None else min(params.relaxation_share * asked.time_limit, session.limit.left)
+        )
         easier = _solve_another(session, relaxed, replace(asked, time_limit=share, log_file=None))
     bound = Bound(easier.exact_bound, easier.backed_by)
     if bound.backed_by[:1] == (REGISTERED,):  # that of the easier problem: no more than the word of the user's own
@@ -155,7 +158,7 @@ def settled(session: Session) -> Result | None:
     """The result where no method is needed: there is no solution, or not even all candidates; None elsewhere."""
     prepared = session.prepared
     if prepared.shortage is not None and prepared.obstacle is None:
-        return session.end(session.fallback(Outcome().stopped(prepared.shortage.reason, prepared.shortage.said())))
+        return session.end_early(prepared.shortage.reason, prepared.shortage.said())
     if prepared.obstacle is None:
         return None
     refuted = session.one_group()  # what the requirements say of themselves is held against a verified table
@@ -167,7 +170,7 @@ def settled(session: Session) -> Result | None:
 
 def _explain(session: Session) -> str:
     """Which of the things asked for are in conflict, or just that there is no solution."""
-    problem, limit = session.problem, session.limit.part(EXPLAIN_SECONDS)
+    problem, limit = session.problem, session.limit.part(session.parameters.of(MilpParams).explain_seconds)
 
     def is_infeasible(smaller: Problem) -> bool | None:
         if limit.over:
@@ -181,7 +184,7 @@ def _explain(session: Session) -> str:
         return True if trial.proof == "infeasible" else False if trial.verified else None
 
     conflict = find_conflict(problem, is_infeasible)
-    return explain_infeasible(problem, session.prepared.before.levels) if conflict is None else str(conflict)
+    return session.why_infeasible if conflict is None else str(conflict)
 
 
 def solve_direct(
@@ -234,7 +237,9 @@ def solve_direct(
             session.adapter, linear, options, scale.grid, start=start, on_progress=forward, interrupt=session.interrupt
         )
         if not own:
-            answer = _rounded(linear, answer, session.limit.left)
+            answer = _rounded(
+                linear, answer, max(session.limit.left, session.parameters.of(MilpParams).rounding_seconds)
+            )
     bound = Bound(scale.proven(answer.bound), answer.backed_by)
     if known.bound.value is not None:
         bound = known.bound.and_also(bound)
@@ -280,13 +285,12 @@ def _suited_to_mixed(session: Session, compiled: PyomoArrays, model: pyo.Concret
     return replace(session, options=session.adapter.suited(session.options, [Setting.MIXED]))
 
 
-def _rounded(linear: LinearModel, answer: SolverResult, left: float) -> SolverResult:
+def _rounded(linear: LinearModel, answer: SolverResult, seconds: float) -> SolverResult:
     """The answer with its integers rounded and the continuous variables that go with them; without its bound where
     there are none."""
     if answer.x is None or linear.integer.all():
         return answer
-    seconds = None if math.isinf(left) else max(left, ROUNDING_SECONDS)
-    point = with_integers_rounded(linear, answer.x, seconds)
+    point = with_integers_rounded(linear, answer.x, None if math.isinf(seconds) else seconds)
     if point is not None:
         return replace(answer, x=point, objective=linear.value(point))
     return replace(answer, stop_reason=StopReason.ERROR, bound=None, backed_by=(), message=NOT_ROUNDED)
@@ -303,7 +307,7 @@ def _without_point(
 ) -> Outcome:
     """What is left of an answer without a point. known: the bound from before the solver."""
     if answer.stop_reason is StopReason.INFEASIBLE:
-        message = explain_infeasible(session.problem, session.prepared.before.levels)
+        message = session.why_infeasible
         if explain is not None:
             # parts of the problem may have too many groups to be listed: then this message stays
             with suppress(InputError):
@@ -324,12 +328,3 @@ def first_table(session: Session, model: RestrictedModel) -> dict[int, float] | 
     if Capability.PARTIAL_START not in session.adapter.capabilities or session.first is None:
         return None
     return model.start(session.first)
-
-
-def compared(
-    formulation: Formulation, instance: Instance, model: pyo.ConcreteModel
-) -> tuple[PyomoArrays, Extension | None]:
-    """A user's model as arrays, `assign` as integer, and how it differs from the one that is built for the instance."""
-    arrays, built = to_arrays(model, names=True), formulation.build(instance)
-    extension = extension_of(model, arrays, built, to_arrays(built, names=True), instance.levels.unit)
-    return RestrictedModel(instance, model, arrays, own=False).with_integer_rows().arrays, extension

@@ -15,10 +15,9 @@ from kanon_milp.errors import InputError, SolverError, counted, printable
 from kanon_milp.formulations import get_formulation
 from kanon_milp.formulations.restricted import RestrictedModel
 from kanon_milp.methods.description import users_code
-from kanon_milp.methods.direct import compared
-from kanon_milp.methods.extension import Extension, unit_of
-from kanon_milp.methods.result import Proof, Result, SolverRun
-from kanon_milp.methods.solve import check_model
+from kanon_milp.methods.extension import Extension, check_model, compared, unit_of
+from kanon_milp.methods.result import Result, SolverRun
+from kanon_milp.methods.tracker import Proof
 from kanon_milp.presolve.assignment import Assignment, expand
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.preparation import Prepared, Size, presolve

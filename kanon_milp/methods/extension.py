@@ -1,4 +1,4 @@
-"""What a user has added to a model of `build_model`, or changed in it: the names of the components."""
+"""A model of `build_model` that a user has extended: whether it is of this problem, and what was added or changed."""
 
 from __future__ import annotations
 
@@ -13,8 +13,13 @@ import numpy as np
 import pyomo.environ as pyo
 import scipy.sparse as sp
 
+from kanon_milp.errors import InputError
+from kanon_milp.formulations import FORMULATIONS, Formulation
+from kanon_milp.formulations.fingerprint import formulation_of, is_of_another
+from kanon_milp.formulations.restricted import RestrictedModel
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.solvers.pyomo_arrays import PyomoArrays
+from kanon_milp.presolve.preparation import Prepared
+from kanon_milp.solvers.pyomo_arrays import PyomoArrays, to_arrays
 from kanon_milp.system.arrays import Flags, Floats
 
 _SAME = 1e-9  # relative: what counts as the same number, once fixed variables are moved to the right-hand side
@@ -62,6 +67,30 @@ class Extension:
             "compared": self.compared,
             "words": self.words,
         }
+
+
+def check_model(model: pyo.ConcreteModel, prepared: Prepared, formulation: str) -> None:
+    """Raise InputError for a model without the components that `build_model` gives it by this formulation, and for one
+    of another problem."""
+    built_by = formulation_of(model)
+    if built_by is not None and built_by != formulation:
+        raise InputError(
+            f'the model was built by the formulation "{built_by}", not "{formulation}": write formulation="{built_by}"'
+        )
+    candidates = prepared.instance.candidates
+    for name, size in (("assign", candidates.pairs), ("open", candidates.count)):
+        component = model.component(name)
+        if component is None or len(component) != size:
+            others = " or ".join(f'formulation="{other}"' for other in FORMULATIONS if other != formulation)
+            raise InputError(
+                f'the model was not built for this problem by the formulation "{formulation}": it has no component '
+                f'"{name}" of {size} members; name the formulation that build_model was given, perhaps {others}'
+            )
+    if is_of_another(model, prepared.instance):
+        raise InputError(
+            "the model was built for another problem: its table, recoding, costs, requirements, objective or side "
+            "constraints differ; build it anew by build_model(problem), and add what was added"
+        )
 
 
 def not_compared(model: pyo.ConcreteModel, unit: Fraction) -> Extension:
@@ -154,6 +183,15 @@ def extension_of(
         unit=unit if states_loss(model) else Fraction(1),
         relaxed=relaxed,
     )
+
+
+def compared(
+    formulation: Formulation, instance: Instance, model: pyo.ConcreteModel
+) -> tuple[PyomoArrays, Extension | None]:
+    """A user's model as arrays, `assign` as integer, and how it differs from the one that is built for the instance."""
+    arrays, built = to_arrays(model, names=True), formulation.build(instance)
+    extension = extension_of(model, arrays, built, to_arrays(built, names=True), instance.levels.unit)
+    return RestrictedModel(instance, model, arrays, own=False).with_integer_rows().arrays, extension
 
 
 def unit_of(instance: Instance, extension: Extension | None) -> Fraction:

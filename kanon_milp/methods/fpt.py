@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,21 +21,25 @@ from kanon_milp.errors import InputError, SolverError
 from kanon_milp.formulations.restricted import RestrictedModel, solve_restricted
 from kanon_milp.formulations.row_assignment import assign_rows
 from kanon_milp.methods.outcome import Outcome, Scale
+from kanon_milp.methods.result import Result
+from kanon_milp.methods.session import Session
 from kanon_milp.presolve.assignment import Assignment
-from kanon_milp.presolve.infeasibility import explain_infeasible
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.problem.privacy import KAnonymity, LDiversity, PSensitivity, Requirement
-from kanon_milp.problem.privacy.base import is_size_only
+from kanon_milp.problem.privacy import Requirement
+from kanon_milp.problem.privacy.base import facts_of, is_size_only
 from kanon_milp.solvers import SolverOptions, StopReason
 from kanon_milp.system.arrays import Flags, Ints
-
-if TYPE_CHECKING:
-    from kanon_milp.methods.result import Result
-    from kanon_milp.methods.session import Session
+from kanon_milp.system.limit import Over
+from kanon_milp.system.parameters import number, parameters
 
 
-MOST_GUESSES = {True: 2_000_000, False: 5_000}  # where phase 2 is a flow, and where it is an ILP
-INTEGRAL_GAP = 0.999
+@parameters("fpt")
+@dataclass(frozen=True)
+class FptParams:
+    """Guesses of released row types."""
+
+    flows: int = number(2_000_000, "guesses, at most, where rows are assigned by a minimum-cost flow")
+    models: int = number(5_000, "guesses, at most, where they are assigned by an integer program")
 
 
 def solve_fpt(session: Session) -> Result:
@@ -44,47 +48,36 @@ def solve_fpt(session: Session) -> Result:
     Phase 2 is a minimum-cost flow where sizes are all that is required (Lemma 1), else an ILP. Raises InputError where
     there are too many guesses.
     """
-    instance, limit = session.instance, session.limit
-    flow = all(is_size_only(requirement) for requirement in session.problem.requirements)
-    few = all(_may_grow(requirement) for requirement in session.problem.requirements)
-    guesses = Guesses(instance, MOST_GUESSES[flow], instance.types.count if few else instance.candidates.count)
+    instance, limit, params = session.instance, session.limit, session.parameters.of(FptParams)
+    flow = session.problem.size_only
+    few = all(_may_grow(requirement, instance) for requirement in session.problem.requirements)
+    groups = instance.types.count if few else instance.candidates.count
+    guesses = Guesses(instance, params.flows if flow else params.models, groups)
     best: Assignment | None = None
-    with session.clock.step("search"):
-        for chosen in guesses.worth_it():
-            if limit.over:
-                return _cut_short(session, best, limit.reason)
-            try:
+    try:
+        with session.clock.step("search"):
+            for chosen in guesses.worth_it():
+                if limit.over:
+                    raise Over
                 found = _flow(instance, chosen) if flow else _ilp(session, chosen)
-            except _UnfinishedError:
-                return _cut_short(session, best, StopReason.TIME_LIMIT.value)
-            if found is not None and (best is None or found.cost < best.cost):
-                best, guesses.incumbent = found, found.cost
+                if found is not None and (best is None or found.cost < best.cost):
+                    best, guesses.incumbent = found, found.cost
+    except Over:
+        if best is None:
+            return session.end_early(limit.reason)
+        # the best of all guesses so far, or a table that needs no guess, if that is better
+        kept = session.release(best)
+        kept = session.constructed(kept.objective) or kept
+        return session.end(Outcome().stopped(limit.reason).with_table(kept, Scale.of_problem(instance)))
     if best is None:
-        why = explain_infeasible(session.problem, session.prepared.before.levels)
-        return session.end(Outcome().infeasible((f"method {session.method}",), why))
+        return session.end_infeasible()
     return session.finish(best, bound=best.cost * instance.levels.unit)
 
 
-class _UnfinishedError(Exception):
-    """The time limit has ended a row assignment."""
-
-
-def _cut_short(session: Session, best: Assignment | None, reason: str) -> Result:
-    """What there is at the limit: the best table of all guesses so far, or one that needs no guess, if that is
-    better."""
-    outcome = Outcome().stopped(reason)
-    if best is None:
-        return session.end(session.fallback(outcome))
-    found = session.release(best)
-    better = session.constructed(found.objective)
-    return session.end(outcome.with_table(found if better is None else better, Scale.of_problem(session.instance)))
-
-
-def _may_grow(requirement: Requirement) -> bool:
+def _may_grow(requirement: Requirement, instance: Instance) -> bool:
     """Whether a group that satisfies it does so with any further row."""
-    distinct = type(requirement) is LDiversity and requirement.form == "distinct"
-    units = isinstance(requirement, KAnonymity) and requirement.unit is not None
-    return is_size_only(requirement) or type(requirement) is PSensitivity or distinct or units
+    facts = facts_of(requirement, instance.table_group)
+    return is_size_only(requirement) or (bool(facts) and all(each.counts_values for each in facts))
 
 
 class Guesses:
@@ -99,10 +92,10 @@ class Guesses:
         candidates, types = instance.candidates, instance.types.count
         usable = np.flatnonzero(candidates.support >= instance.least)
         order = usable[np.argsort(candidates.cost[usable], kind="stable")]
-        number = sum(math.comb(len(order), size) for size in range(1, min(groups, len(order)) + 1))
-        if number > most:
+        count = sum(math.comb(len(order), size) for size in range(1, min(groups, len(order)) + 1))
+        if count > most:
             raise InputError(
-                f"the method fpt would guess {number:.2g} sets of released rows of {types} row types, and is for up to "
+                f"the method fpt would guess {count:.2g} sets of released rows of {types} row types, and is for up to "
                 f"{most:,}; use another method, such as milp"
             )
         self._instance, self._order, self._most = instance, order, min(groups, len(order))
@@ -146,7 +139,7 @@ def _flow(instance: Instance, chosen: Flags) -> Assignment | None:
 
 
 def _ilp(session: Session, chosen: Flags) -> Assignment | None:
-    """The strong formulation over these candidates alone, of which each need not be used. Raises _UnfinishedError."""
+    """The strong formulation over these candidates alone, of which each need not be used. Raises `Over`."""
     instance = session.instance
     smaller = instance.subset(chosen)
     model = RestrictedModel.of(smaller, session.formulation)
@@ -154,8 +147,8 @@ def _ilp(session: Session, chosen: Flags) -> Assignment | None:
     answer = solve_restricted(model.linear, session.adapter, options, session.limit)
     if answer.stop_reason is StopReason.INFEASIBLE:
         return None
-    if answer.stop_reason is StopReason.TIME_LIMIT:
-        raise _UnfinishedError
+    if answer.stop_reason in (StopReason.TIME_LIMIT, StopReason.INTERRUPTED):
+        raise Over
     if answer.x is None or answer.stop_reason is not StopReason.OPTIMAL:
         raise SolverError(f"{session.adapter.name} has not solved a row assignment: {answer.stop_reason.value}")
     values = model.arrays.values_of(list(model.declared.assign.values()), answer.x)

@@ -8,13 +8,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.group_check import GroupCheck
-from kanon_milp.methods.refusals import groups_not_alone
+from kanon_milp.methods.arguments import groups_not_alone
+from kanon_milp.methods.result import Result
+from kanon_milp.methods.session import Session
 from kanon_milp.presolve.assignment import expand
 from kanon_milp.presolve.instance import Instance, recode
 from kanon_milp.presolve.partition import Partition, released_partition
@@ -30,19 +32,23 @@ from kanon_milp.problem.table import Table
 from kanon_milp.system.arrays import Flags, Ints
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import NO_LIMIT, Limit, Over
+from kanon_milp.system.parameters import number, parameters
 from kanon_milp.verify import Report, verify
-
-if TYPE_CHECKING:
-    from kanon_milp.methods.result import Result
-    from kanon_milp.methods.session import Session
 
 Vector = tuple[int, ...]
 Objective = Literal["loss", "precision", "discernibility", "class_size"]
 OBJECTIVES = ("loss", "precision", "discernibility", "class_size")
-METHOD_SHARE = Fraction(1, 20)
 NO_TABLE = "no level vector satisfies the requirements with so few rows suppressed; another method may find a table"
 CUT_SHORT = "stopped after {:,} of {:,} level vectors, so there may be a better full-domain table"
 NONE_YET = "stopped after {:,} of {:,} level vectors, none of which gives a table; give more time"
+
+
+@parameters("full_domain")
+@dataclass(frozen=True)
+class FullDomainParams:
+    """The method `full_domain`."""
+
+    suppressed: float = number(0.05, "of the rows that may be suppressed", most=1)
 
 
 @dataclass(frozen=True)
@@ -150,11 +156,11 @@ def refuses(problem: Problem) -> str:
 
 
 def solve_method(session: Session) -> Result:
-    """The method `full_domain`: least loss, up to `METHOD_SHARE` of the rows suppressed, in the problem's reading of
+    """The method `full_domain`: least loss, a few of the rows suppressed, in the problem's reading of
     fully suppressed rows. What is best among full-domain tables proves nothing about cell-level ones."""
     instance, limit = session.prepared.before, session.limit
     with session.clock.step("search"):
-        lattice = _Lattice(instance, FullDomain(suppression_limit=METHOD_SHARE))
+        lattice = _Lattice(instance, FullDomain(suppression_limit=session.parameters.of(FullDomainParams).suppressed))
         lattice.look(lattice.heights)  # a table, also after the limit
         with suppress(Over):  # within one vector, too: its classes may be many
             limit.call(lattice.search, limit)

@@ -9,16 +9,13 @@ for sizes of groups alone, others for all else.
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, make_dataclass, replace
 from typing import Any
 
-from kanon_milp.bounds.built_in import cheapest_loss
-from kanon_milp.heuristics.worker_pool import open_pool
 from kanon_milp.methods.branching import SizesBranches
 from kanon_milp.methods.model_phases import CondensedModels, EarlyModel, ModelAtBound, RestrictedModel
-from kanon_milp.methods.outcome import TOO_HIGH, Bound, Outcome, Scale
 from kanon_milp.methods.phases import REGISTERED, Known, Phase
-from kanon_milp.methods.required_cuts import ValuedCutParams
 from kanon_milp.methods.required_phases import (
     RequiredBound,
     RequiredBranches,
@@ -26,10 +23,9 @@ from kanon_milp.methods.required_phases import (
     RequiredMultipliers,
     RequiredTableSearch,
     SearchBySizes,
-    counts_many_values,
 )
 from kanon_milp.methods.result import Result
-from kanon_milp.methods.scheduler import run_phases
+from kanon_milp.methods.scheduler import begun, outcome_of, run_phases
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.sizes_phases import (
     ConcurrentCuts,
@@ -41,11 +37,6 @@ from kanon_milp.methods.sizes_phases import (
     few_row_types,
 )
 from kanon_milp.methods.tracker import Tracker
-from kanon_milp.methods.warm_up import missing
-from kanon_milp.presolve.infeasibility import explain_infeasible
-from kanon_milp.problem.privacy.base import is_size_only
-from kanon_milp.solvers import StopReason
-from kanon_milp.system.background import Background
 from kanon_milp.system.limit import Limit
 from kanon_milp.system.parameters import number, parameters
 
@@ -95,66 +86,20 @@ PhaseSwitches: type[Any] = parameters("phases")(
 )
 
 
-def solve_hybrid(session: Session, tracker: Tracker | None = None) -> Result:
+def solve_hybrid(session: Session, tracker: Tracker | None = None, more: Sequence[Phase] = ()) -> Result:
     """Bound, search, fix and solve the core problem, until bound and incumbent meet or the time is over.
 
-    tracker: what another method has found and proven before. `session.iterations`: neighbourhoods of the search; with
-    it no clock plays a part but a time limit that is given as well. `session.dask`: a Dask scheduler whose workers
-    search; else processes of this machine, one a thread.
+    tracker: what another method has found and proven before. more: phases in addition. `session.iterations`:
+    neighbourhoods of the search; with it no clock plays a part but a time limit that is given as well. `session.dask`:
+    a Dask scheduler whose workers search; else processes of this machine, one a thread.
     """
-    instance, clock, options = session.instance, session.clock, session.options
-    tracker = tracker or Tracker(instance.levels.unit, clock.began, session.on_progress)
-    limit = limit_of_search(session)
-    with Background(missing(_parts(session))) as background, open_pool(options.threads, session.dask) as pool:
-        known, first = Known(session, tracker, pool, limit, background), session.first
-        if known.wait("bound"):
-            with clock.step("search"):
-                known.keep(first)
-            switches = session.parameters.of(PhaseSwitches)
-            phases = [kind() for kind in (*PHASES, *REGISTERED.values()) if getattr(switches, switch(kind.name), True)]
-            rounds = known.sizes_only and known.fits and not (few_row_types(known) or known.counted)
-            run_phases(known, phases, rounds=rounds)
-        else:
-            tracker.higher(cheapest_loss(instance), ("own bound",))
-        lost = pool.losses()
-    return session.end(outcome_of(known, lost))
-
-
-def outcome_of(known: Known, lost: str = "") -> Outcome:
-    """What is known in the end. lost: what is to be said of workers."""
-    session, tracker, model, unit = known.session, known.tracker, known.model, known.instance.levels.unit
-    # what a model ended by says nothing where the rest has ended otherwise
-    failed = model.stopped in (StopReason.INFEASIBLE, StopReason.ERROR)
-    reason = model.stopped if model.stopped and (failed or not known.settled) else known.why()
-    outcome = Outcome(
-        size=model.size,
-        dual=known.dual,
-        required=known.required,
-        trajectory=tuple(tracker.trajectory),
-        phases=tuple(known.log),
-    )
-    message = "; ".join(each for each in (model.message, lost, TOO_HIGH if tracker.refuted else "") if each)
-    found = session.constructed() if tracker.best is None else session.release(tracker.best)
-    if reason is StopReason.INFEASIBLE:
-        if found is None:
-            why = explain_infeasible(session.problem, session.prepared.before.levels)
-            return replace(outcome, dual=None).infeasible(model.backed_by, why)
-        reason, message = StopReason.ERROR, f"{session.adapter.name} says infeasible, which this table refutes"
-    bound = Bound(tracker.proven * unit, tracker.proven_by)
-    outcome = replace(outcome, bound=bound).with_registered(tracker.registered * unit)
-    if found is None:
-        return outcome.stopped(reason.value, message or "the search has found no table")
-    return outcome.stopped(reason.value, message).with_table(found, Scale.of_problem(known.instance))
-
-
-def _parts(session: Session) -> tuple[str, ...]:
-    """What other processes may have to compile for this, in the order in which it is needed."""
-    if all(is_size_only(each) for each in session.problem.requirements):
-        return "bound", "search", "cuts"
-    few = session.instance.types.count <= session.parameters.of(ValuedCutParams).row_types
-    cuts = ["valued_cuts"] if few and session.iterations is None else []
-    sizes = ["search"] if counts_many_values(session) else []
-    return ("bound", *sizes, "required", "valued_search", "proven", *cuts)
+    with begun(Known, session, limit_of_search(session), tracker) as known:
+        switches = session.parameters.of(PhaseSwitches)
+        kinds = (*PHASES, *REGISTERED.values())
+        phases = [*more, *(kind() for kind in kinds if getattr(switches, switch(kind.name), True))]
+        rounds = known.sizes_only and known.fits and not (few_row_types(known) or known.counted)
+        run_phases(known, phases, rounds=rounds)
+    return session.end(outcome_of(known))
 
 
 def limit_of_search(session: Session) -> Limit:

@@ -13,22 +13,12 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
-from kanon_milp.bounds.built_in import cheapest_loss
-from kanon_milp.methods.outcome import TOO_HIGH, Bound, Outcome, Scale
-from kanon_milp.methods.refusals import groups_not_alone
+from kanon_milp.methods.arguments import groups_not_alone
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
-from kanon_milp.methods.tracker import Tracker
-from kanon_milp.presolve.infeasibility import explain_infeasible
 from kanon_milp.problem.privacy import AlphaKAnonymity, KAnonymity, LDiversity, Requirement
 from kanon_milp.problem.problem import Problem
-from kanon_milp.solvers import StopReason
-from kanon_milp.system.background import Background
-
-if TYPE_CHECKING:
-    from kanon_milp.methods.matching_phases import MatchingPhases
 
 GONE_ON = "simplex matching did not settle it, so the hybrid method went on"
 LARGEST_TYPES = 1 << 20  # row types: a group is told apart by one number of 64 bits
@@ -68,43 +58,20 @@ def _not_covered(requirement: Requirement) -> str:
 
 def solve_matching(session: Session) -> Result:
     """Bound, table, and an integer program for what is left between them, until they meet or the time is over."""
-    from kanon_milp.methods.matching_phases import MatchingPhases  # compiled code that nothing else needs
-    from kanon_milp.methods.warm_up import missing
+    # compiled code that nothing else needs
+    from kanon_milp.methods.matching_phases import PHASES, Matching
+    from kanon_milp.methods.scheduler import begun, outcome_of, run_phases
 
     instance, limit = session.instance, replace(session.limit, interrupt=session.interrupt or threading.Event())
     if instance.types.count > LARGEST_TYPES:
         message = f"the table has more than {LARGEST_TYPES:,} row types, too many for simplex matching; use search"
-        return session.end(session.fallback(Outcome().stopped("error", message)))
-    tracker = Tracker(instance.levels.unit, session.clock.began, session.on_progress)
-    phases = MatchingPhases(session, tracker, limit)
-    parts = ("bound", "matching", *(["required"] if session.problem.attributes else []))
-    with Background(missing(parts)) as background:
-        if all(background.wait(part, limit) for part in parts):
-            phases.run()
-        else:
-            tracker.higher(cheapest_loss(instance), ("own bound",))
-    if phases.unsettled:
-        from kanon_milp.methods.hybrid import solve_hybrid  # the same
+        return session.end_early("error", message)
+    with begun(Matching, session, limit) as known:
+        run_phases(known, [kind() for kind in PHASES])
+    if known.ended or known.settled or limit.over or limit.seconds is None:
+        return session.end(outcome_of(known))
+    from kanon_milp.methods.hybrid import solve_hybrid  # the same
 
-        result = solve_hybrid(session, tracker)
-        return replace(result, message="; ".join(each for each in (GONE_ON, result.message) if each))
-    return session.end(_outcome(session, tracker, phases))
-
-
-def _outcome(session: Session, tracker: Tracker, phases: MatchingPhases) -> Outcome:
-    """What is known in the end."""
-    unit, reason = session.instance.levels.unit, phases.why()
-    known = Outcome(size=phases.size, trajectory=tuple(tracker.trajectory), dual=phases.dual, required=phases.required)
-    message = "; ".join(each for each in (phases.message, TOO_HIGH if tracker.refuted else "") if each)
-    found = session.constructed() if tracker.best is None else session.release(tracker.best)
-    if phases.infeasible_by is not None and reason is not StopReason.OPTIMAL:
-        if found is None:
-            why = explain_infeasible(session.problem, session.prepared.before.levels)
-            return replace(known, dual=None).infeasible(phases.infeasible_by, why)
-        message = f"{session.adapter.name} says infeasible, which this table refutes"
-        reason = StopReason.ERROR
-    known = replace(known, bound=Bound(tracker.proven * unit, tracker.proven_by)).with_registered(
-        tracker.registered * unit
-    )
-    ended = known.stopped(reason.value, message or ("" if found is not None else "no table was found"))
-    return ended if found is None else ended.with_table(found, Scale.of_problem(session.instance))
+    result = solve_hybrid(session, known.tracker)
+    message = "; ".join(each for each in (GONE_ON, result.message) if each)
+    return replace(result, message=message, phases=(*known.log, *result.phases))

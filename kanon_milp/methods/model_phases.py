@@ -6,8 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kanon_milp.methods.condensed_core import CondensedCore
-from kanon_milp.methods.core_problem import CoreProblem
+from kanon_milp.methods.core_problem import CondensedCore, CondensedParams, CoreProblem
 from kanon_milp.methods.phases import Estimate, Known, LastModel, Phase
 from kanon_milp.methods.sizes_phases import (
     ForecastParams,
@@ -17,22 +16,13 @@ from kanon_milp.methods.sizes_phases import (
     few_pairs,
     promising,
 )
-from kanon_milp.presolve.reductions.base import Dropped
+from kanon_milp.presolve.reductions import Dropped
 from kanon_milp.solvers import StopReason
 from kanon_milp.system.limit import Limit
 from kanon_milp.system.parameters import number, parameters
 
 if TYPE_CHECKING:
     from kanon_milp.bounds import DualPoint
-
-
-@parameters("condensed")
-@dataclass(frozen=True)
-class CondensedParams:
-    """Condensed models, where row types have few candidates."""
-
-    share: float = number(0.3, "of the time, expected", most=1)
-    gain: float = number(0.9, "expected share of the gap that they close")
 
 
 @parameters("model_at_bound")
@@ -77,7 +67,7 @@ class CondensedModels(Phase):
             few
             and core_of(known, known.limit).in_time
             and not branching_is_quicker(known)
-            and self._models(known).applies
+            and CondensedCore(known, known.limit).applies
         )
 
     def estimate(self, known: Known) -> Estimate:
@@ -87,13 +77,9 @@ class CondensedModels(Phase):
 
     def run(self, known: Known, limit: Limit) -> None:
         """From below, until table and bound meet; given up where they do not lead to a table."""
-        self._tried, models = known.dual, self._models(known)
+        self._tried, models = known.dual, CondensedCore(known, known.limit)
         models.solve()
-        known.model = LastModel(models.size, models.backed_by)
-
-    @staticmethod
-    def _models(known: Known) -> CondensedCore:
-        return CondensedCore(known.session, known, known.tracker, known.limit)
+        known.model = models.last
 
 
 class ModelAtBound(Phase):
@@ -133,7 +119,7 @@ class ModelAtBound(Phase):
         step, self._step, self._seen, self._tried = self._step, None, None, known.dual
         core = core_of(known, limit)
         core.decide(step.instance, step, known.tracker.bound, self._share(known))
-        known.model = LastModel(core.size, core.backed_by, core.message)
+        known.model = core.last
 
     @staticmethod
     def _share(known: Known) -> Limit:
@@ -164,9 +150,9 @@ class EarlyModel(Phase):
     def run(self, known: Known, limit: Limit) -> None:
         """Until nothing better is left, or the time is over."""
         self._tried, core = known.dual, core_of(known, limit)
-        stopped = core.solve(raising=False)
-        known.model = LastModel(core.size, core.backed_by, core.message, stopped)
-        known.ended = stopped is not None
+        core.last.stopped = core.solve(raising=False)
+        known.model = core.last
+        known.ended = core.last.stopped is not None
 
 
 class RestrictedModel(Phase):
@@ -204,7 +190,7 @@ class RestrictedModel(Phase):
         stopped = core.solve()
         if trying and stopped in (StopReason.ERROR, StopReason.NODE_LIMIT):
             stopped = None  # there is more to do
-        known.model = LastModel(core.size, core.backed_by, core.message, stopped)
+        core.last.stopped, known.model = stopped, core.last
         known.ended = stopped not in (None, StopReason.TIME_LIMIT)
         if valued is not None:
             valued.after_model()
@@ -213,7 +199,7 @@ class RestrictedModel(Phase):
 def core_of(known: Known, limit: Limit, *, once: bool = False) -> CoreProblem:
     """The core problem as things stand."""
     last = known.model
-    return CoreProblem(known.session, known, known.tracker, limit, once, last.size, last.backed_by)
+    return CoreProblem(known, limit, once, LastModel(last.size, last.backed_by))
 
 
 def core_is_promising(known: Known) -> bool:

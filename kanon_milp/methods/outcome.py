@@ -11,9 +11,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from kanon_milp.methods.extension import states_loss
-from kanon_milp.methods.plot import Trajectory
-from kanon_milp.methods.result import Proof
-from kanon_milp.methods.tracker import PhaseRun
+from kanon_milp.methods.tracker import PhaseRun, Proof, Trajectory
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import SolverAdapter, SolverResult

@@ -21,13 +21,13 @@ from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import PhaseRun, Tracker
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.presolve.reductions.base import Dropped, Reduction
+from kanon_milp.presolve.reductions import Dropped, Reduction
 from kanon_milp.problem.arguments import instance_of, text, wrong
 from kanon_milp.problem.privacy.base import facts_of, is_size_only
 from kanon_milp.solvers import StopReason
 from kanon_milp.solvers.proof import Backing
 from kanon_milp.system.arrays import Flags, Floats
-from kanon_milp.system.background import Background
+from kanon_milp.system.extras import Plugins
 from kanon_milp.system.limit import Limit
 from kanon_milp.system.parameters import number, parameters
 
@@ -114,21 +114,22 @@ class Known:
     """What the phases of a session know.
 
     whole: when it all ends. limit: when this round does, of which phases take shares; the whole where there are no
-    rounds. round: its number. background: processes that compile what comes next. dual: multipliers of sizes, whose
+    rounds. round: its number. dual: multipliers of sizes, whose
     certificate may be written; plain: the same before there were rank-1 cuts. iteration_seconds: what an iteration of
     that bound has taken. raised_in: the last round in which rank-1 cuts have gone as far as is worth it. searched:
     whether tables were searched for, not only constructed. constructed_by: the multipliers that a table was constructed
-    by. cuts_next: whether it was annealed for cuts that come next. concurrent: how many phases run in the background.
-    valued: what is known where more than sizes is required. sizes_only: whether nothing else is required, or the rest
-    is left out. ended: whether the session ends whatever else could be done.
+    by. cuts_next: whether it was annealed for cuts that come next. concurrent: how many phases run in the place of a
+    worker. notes: what the result is to say. refuted: how a model of all tables has ended elsewhere that has no
+    solution. valued: what is known where more than sizes is required. sizes_only: whether nothing else is required, or
+    the rest is left out. ended: whether the session ends whatever else could be done.
     """
 
     session: Session
     tracker: Tracker
     pool: Pool
     whole: Limit
-    background: Background | None = None
     log: list[PhaseRun] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     model: LastModel = field(default_factory=LastModel)
     dual: DualPoint | None = None
     plain: DualPoint | None = None
@@ -141,6 +142,7 @@ class Known:
     concurrent: int = 0
     round: int = 0
     ended: bool = False
+    refuted: LastModel | None = None
     valued: MoreThanSizes | None = None
     sizes_only: bool = False
 
@@ -190,10 +192,6 @@ class Known:
             if len(self._check.refused(table)):
                 return
         self.tracker.better(table)
-
-    def wait(self, part: str) -> bool:
-        """Whether this part is compiled, or has to be in this process, after a wait; False if the limit ends that."""
-        return self.background is None or self.background.wait(part, self.whole)
 
     def seconds(self, share: float) -> float:
         """A share of the time that is left of this round; of a nominal second where no clock plays a part."""
@@ -271,15 +269,15 @@ class Phase(ABC):
     """A step of a method. One of a session is an object of its own, which may remember what it has done.
 
     name: in the log. step: of `result.seconds` that its time counts for, "" where it counts for the steps within.
-    compiled: what of `methods.warm_up.PARTS` it needs. repeats: whether it runs again in each round, with that round's
-    time. concurrent: whether it runs in a thread of its own while others run.
+    repeats: whether it runs again in each round, with that round's time. concurrent: whether it runs in a thread of its
+    own while others run; worker: in the place of a worker, where it does.
     """
 
     name: ClassVar[str]
     step: ClassVar[str] = "search"
-    compiled: ClassVar[tuple[str, ...]] = ()
     repeats: ClassVar[bool] = False
     concurrent: ClassVar[bool] = False
+    worker: ClassVar[bool] = True
 
     @abstractmethod
     def applies(self, known: Known) -> bool:
@@ -294,7 +292,17 @@ class Phase(ABC):
         """Do it, and end with the limit. What it finds goes to `known`: `known.keep(table)`, `known.tracker.higher`."""
 
 
-REGISTERED: dict[str, type[Phase]] = {}
+def _checked(phase: object, what: str) -> type[Phase]:
+    if not (isinstance(phase, type) and issubclass(phase, Phase)):
+        raise wrong("phase", "a subclass of Phase", phase)
+    if phase.__abstractmethods__:
+        missing = ", ".join(sorted(phase.__abstractmethods__))
+        raise InputError(f"{what}: the phase {phase.__name__} cannot be registered: it does not say {missing}")
+    text(getattr(phase, "name", None), f"name of the phase {phase.__name__}")
+    return phase
+
+
+REGISTERED: Plugins[type[Phase]] = Plugins("phase", (), _checked)
 """Phases of users, by name; they are part of the hybrid method."""
 
 
@@ -304,15 +312,4 @@ def register_phase(phase: type[Phase], *, replace: bool = False) -> None:
     phase: a subclass of `Phase`, of which each session makes an object without arguments. replace: take the place of
     one that was registered by this name. Raises InputError for what is no phase, and for a name that is taken.
     """
-    if not (isinstance(phase, type) and issubclass(phase, Phase)):
-        raise wrong("phase", "a subclass of Phase", phase)
-    instance_of(replace, bool, "replace", "True or False")
-    if phase.__abstractmethods__:
-        missing = ", ".join(sorted(phase.__abstractmethods__))
-        raise InputError(f"the phase {phase.__name__} cannot be registered: it does not say {missing}")
-    name = text(getattr(phase, "name", None), f"name of the phase {phase.__name__}")
-    if not replace and REGISTERED.get(name, phase) is not phase:
-        raise InputError(
-            f'a phase "{name}" is registered already; choose another name, or write register_phase(phase, replace=True)'
-        )
-    REGISTERED[name] = phase
+    REGISTERED.add(phase, replace=replace)

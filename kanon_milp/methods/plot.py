@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from kanon_milp.errors import InputError
+from kanon_milp.methods.tracker import PhaseRun, Trajectory
 from kanon_milp.system.arrays import Ints
 from kanon_milp.system.extras import optional
 
-if TYPE_CHECKING:
-    from kanon_milp.methods.tracker import PhaseRun
-
-Trajectory = tuple[tuple[float, float | None, float | None], ...]
 ACCENT, QUIET = "#0b6a88", "#7d8790"
 WIDTH, HEIGHT = 360, 200
 LINE = 16  # of the picture's height for a phase

@@ -1,38 +1,47 @@
 """The method `portfolio`: the hybrid method and direct MILP side by side, where nobody knows which one will be quicker.
 
-One model goes to the solver in a process of its own, on one thread, while the hybrid method has the others. The one
-that proves an optimum ends the other; at the end of the time the result is the better table and the higher bound.
+One model goes to the solver in a process of its own, on one thread, while the hybrid method has the others: a phase
+that runs while all of the hybrid method's do. What it has found goes to the same tracker; a proof ends both.
 """
 
 from __future__ import annotations
 
 import concurrent.futures as cf
-import threading
+import math
 import time
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import cast
 
 from kanon_milp.formulations import get_formulation
 from kanon_milp.heuristics.worker_pool import ProcessPool
 from kanon_milp.methods.direct import settled
-from kanon_milp.methods.outcome import Bound, Outcome, Scale
+from kanon_milp.methods.phases import Estimate, Known, LastModel, Phase
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session, limit_of
 from kanon_milp.methods.started import solve_started
 from kanon_milp.presolve.partition import assignment_of_groups
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.problem.problem import Problem
-from kanon_milp.solvers import SolverAdapter, SolverOptions
-from kanon_milp.solvers.proof import REGISTERED
+from kanon_milp.solvers import SolverAdapter, SolverOptions, StopReason
+from kanon_milp.solvers.proof import REGISTERED, Backing
 from kanon_milp.system.arrays import Ints
 from kanon_milp.system.clock import Clock
-from kanon_milp.system.limit import AlsoSet, Limit
+from kanon_milp.system.limit import Limit
+from kanon_milp.system.parameters import number, parameters
 
-EARLIER = 0.5  # seconds before the end of the session at which the other process is to end
-PATIENCE = 2.0  # seconds for its last table and bound to arrive, once the time is over
-POLL = 0.1  # seconds between two looks at it
 FIRST = "direct MILP, which ran beside the hybrid method, ended first"
-ENDED = ("optimal", "gap_limit", "infeasible")  # stop reasons after which nothing is left to do
+FAILED = "direct MILP, which ran beside the hybrid method, failed: "
+
+
+@parameters("portfolio")
+@dataclass(frozen=True)
+class PortfolioParams:
+    """Direct MILP in a process of its own."""
+
+    earlier: float = number(0.5, "seconds before the end of the session at which it is to end")
+    patience: float = number(2.0, "seconds for its last table and bound to arrive, once the time is over")
+    poll: float = number(0.1, "seconds between two looks at it", least=1e-3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +51,7 @@ class Answer:
     stop_reason: str
     groups: Ints | None
     bound: Fraction | None
-    backed_by: tuple[str, ...]
+    backed_by: tuple[Backing, ...]
     message: str
 
 
@@ -53,41 +62,69 @@ def solve_portfolio(session: Session) -> Result:
     asked = session.options
     if asked.threads < 2:
         return solve_hybrid(session)
-    stop = AlsoSet(session.interrupt or threading.Event())
-
-    def end(answer: cf.Future[Answer]) -> None:
-        if not answer.cancelled() and answer.exception() is None and answer.result().stop_reason in ENDED:
-            stop.set()
-
     with ProcessPool(1) as pool:
-        left = session.limit.seconds
-        ends = None if left is None else time.time() + left - EARLIER
-        options = replace(asked, threads=1, log_file=None)
-        direct = pool.submit(_direct, session.problem, session.adapter, session.formulation.name, options, ends)
-        direct.add_done_callback(end)
-        here = replace(session, interrupt=stop, options=replace(asked, threads=asked.threads - 1))
-        found = solve_hybrid(here)
-        until = Limit(session.limit.ends + PATIENCE, stop)
-        while found.stop_reason not in ENDED and not (direct.done() or until.over):
-            cf.wait([direct], POLL)
-        lost = direct.done() and pool.lost(direct)
-        losses = pool.losses() if lost else ""
-    found = replace(found, solver=replace(found.solver, options=asked, threads=asked.threads))
-    if lost:
-        return replace(found, message="; ".join(each for each in (found.message, losses) if each))
-    if found.stop_reason in ENDED or not direct.done():
-        return found
-    if (error := direct.exception()) is not None:
-        return replace(found, message=_failed(found.message, str(error)))
-    answer = direct.result()
-    if answer.stop_reason == "error":
-        found = replace(found, message=_failed(found.message, answer.message))
-    return _both(session, found, answer)
+        direct = DirectMilp(session, pool)  # it begins before anything is compiled
+        found = solve_hybrid(replace(session, options=replace(asked, threads=asked.threads - 1)), more=[direct])
+    return replace(found, solver=replace(found.solver, options=asked, threads=asked.threads))
 
 
-def _failed(message: str, why: str) -> str:
-    said = f"direct MILP, which ran beside the hybrid method, failed: {why}"
-    return f"{message}; {said}" if message else said
+class DirectMilp(Phase):
+    """One model of everything, in a process of its own."""
+
+    name = "direct MILP"
+    step = ""
+    concurrent = True
+    worker = False
+
+    def __init__(self, session: Session, pool: ProcessPool) -> None:
+        self._pool, self._begun, left = pool, False, session.limit.seconds
+        self._params = session.parameters.of(PortfolioParams)
+        ends = None if left is None else time.time() + left - self._params.earlier
+        options, formulation = replace(session.options, threads=1, log_file=None), session.formulation.name
+        self._answer = pool.submit(_direct, session.problem, session.adapter, formulation, options, ends)
+
+    def applies(self, known: Known) -> bool:
+        """At once."""
+        return not self._begun
+
+    def estimate(self, known: Known) -> Estimate:
+        """It takes nobody's time."""
+        return Estimate(0.0, 1.0)
+
+    def run(self, known: Known, limit: Limit) -> None:
+        """Until it has answered, or has had its time."""
+        self._begun, answer = True, self._answer
+        until = Limit(known.whole.ends + self._params.patience, limit.interrupt)
+        while not (answer.done() or until.over):
+            cf.wait([answer], self._params.poll)
+        if not answer.done():
+            return
+        if self._pool.lost(answer):
+            known.notes.append(self._pool.losses())
+        elif (error := answer.exception()) is not None:
+            known.notes.append(FAILED + str(error))
+        else:
+            self._take(known, answer.result())
+
+    @staticmethod
+    def _take(known: Known, answer: Answer) -> None:
+        """Go on with its table and its bound."""
+        if known.settled:
+            return
+        if answer.stop_reason == "infeasible":
+            known.refuted = LastModel((0, 0), answer.backed_by, answer.message, StopReason.INFEASIBLE)
+            known.ended = True
+            return
+        if answer.stop_reason in ("optimal", "gap_limit"):
+            known.notes.append(FIRST)
+        elif answer.stop_reason == "error":
+            known.notes.append(FAILED + answer.message)
+        if answer.bound is not None:
+            # behind a registered bound there is nothing but a user's word, so it is kept apart
+            backed_by = answer.backed_by[:1] if answer.backed_by[:1] == (REGISTERED,) else answer.backed_by
+            known.tracker.higher(math.ceil(answer.bound / known.instance.levels.unit), backed_by)
+        if answer.groups is not None:
+            known.keep(assignment_of_groups(known.session.prepared, answer.groups))
 
 
 def _direct(
@@ -99,37 +136,6 @@ def _direct(
     prepared = presolve(problem, clock, reduced=stated.reduced, merge=True, limit=limit_of(clock, options, None))
     session = Session(prepared, stated, adapter, options, clock)
     result = settled(session) or solve_started(session)
-    return Answer(result.stop_reason, result.groups, result.exact_bound, result.backed_by, result.message)
-
-
-def _both(session: Session, found: Result, answer: Answer) -> Result:
-    """The better table and the higher bound of the two."""
-    bound, other = Bound(found.exact_bound, found.backed_by), Bound(answer.bound, answer.backed_by)
-    outcome = Outcome(
-        trajectory=found.trajectory,
-        size=(found.after.variables, found.after.constraints),
-        dual=found.dual,
-        required=found.required,
-    )
-    for each in (bound, other):
-        # behind a registered bound there is nothing but a user's word, so it is kept apart
-        if each.backed_by[:1] == (REGISTERED,):
-            outcome = replace(outcome, registered=outcome.registered.and_also(each))
-        elif each.value is not None:
-            outcome = replace(outcome, bound=outcome.bound.and_also(each))
-    tables = [
-        assignment_of_groups(session.prepared, groups) for groups in (found.groups, answer.groups) if groups is not None
-    ]
-    best = min((table for table in tables if table is not None), key=lambda table: table.cost, default=None)
-    if best is None:
-        if found.table is not None:  # of candidates that reductions have dropped, such as that of all rows
-            return found
-        if answer.stop_reason == "infeasible":
-            return session.end(outcome.infeasible(answer.backed_by, answer.message))
-        return session.end(outcome.stopped(found.stop_reason, found.message))
-    if answer.stop_reason == "infeasible":
-        said = f"{session.adapter.name} says infeasible, which this table refutes"
-        return session.end(replace(outcome.failed(said), found=session.release(best)))
-    first = answer.stop_reason in ENDED
-    outcome = outcome.stopped(answer.stop_reason, FIRST) if first else outcome.stopped(found.stop_reason, found.message)
-    return session.end(outcome.with_table(session.release(best), Scale.of_problem(session.instance)))
+    # the names of a user's code are added in the end
+    backed_by = cast("tuple[Backing, ...]", result.backed_by)
+    return Answer(result.stop_reason, result.groups, result.exact_bound, backed_by, result.message)

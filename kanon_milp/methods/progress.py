@@ -18,7 +18,6 @@ from kanon_milp.errors import printable
 from kanon_milp.problem.arguments import instance_of
 from kanon_milp.solvers.call import OnProgress, Progress
 from kanon_milp.system.clock import OnStage
-from kanon_milp.system.compilations import COMPILATIONS
 from kanon_milp.system.markup import preformatted
 
 STAGES = {
@@ -33,7 +32,6 @@ STAGES = {
     "assign": "assigning rows",
     "verify": "verifying",
 }
-COMPILING = "compiling, once"
 A_SECOND = 4  # looks of the line in a second
 
 Told = TypeVar("Told")
@@ -67,8 +65,6 @@ class Line:
         return text
 
     def _doing(self) -> str:
-        if COMPILATIONS.open:
-            return COMPILING
         return f"{self._step} ({self._solver})" if self._step == STAGES["solve"] else self._step
 
 

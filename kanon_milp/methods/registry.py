@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
 from typing import Literal, get_args
 
 from kanon_milp import solvers
-from kanon_milp.errors import InputError, nearest, one_line, own_code, type_in_words
-from kanon_milp.methods import full_domain, mondrian
+from kanon_milp.errors import InputError, nearest, own_code, type_in_words
+from kanon_milp.methods import full_domain
+from kanon_milp.methods.approximate import solve_greedy, solve_m_approximation, solve_mondrian
+from kanon_milp.methods.arguments import groups_not_alone, groups_not_merging, more_than_sizes
 from kanon_milp.methods.fpt import solve_fpt
-from kanon_milp.methods.m_approximation import refuses as m_approximation_refuses
-from kanon_milp.methods.m_approximation import solve_m_approximation
 from kanon_milp.methods.matching import refuses as matching_refuses
 from kanon_milp.methods.matching import solve_matching
 from kanon_milp.methods.phases import Estimate, RestrictedModelParams, few_options, limits_emd
 from kanon_milp.methods.portfolio import solve_portfolio
-from kanon_milp.methods.refusals import groups_not_alone, groups_not_merging
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.started import solve_started
@@ -26,7 +26,7 @@ from kanon_milp.presolve.resources import PAIR_SECONDS, SOLVE_SECONDS
 from kanon_milp.problem.arguments import instance_of, text, wrong
 from kanon_milp.problem.privacy.base import is_size_only
 from kanon_milp.problem.problem import Problem
-from kanon_milp.system.extras import entry_points
+from kanon_milp.system.extras import Plugins
 from kanon_milp.system.parameters import DEFAULT, Parameters, number, parameters
 
 Argument = Literal["solver", "formulation", "node_limit", "iteration_limit", "dask"]
@@ -92,28 +92,19 @@ class Method:
         instance_of(self.candidates, bool, f'method "{self.name}": candidates', "True or False")
 
 
-# compiled code, and the compiler, for which nothing waits that does not use it
-def _solve_hybrid(session: Session) -> Result:
-    from kanon_milp.methods.hybrid import solve_hybrid
+def _imported_later(module: str) -> Callable[[Session], Result]:
+    """A method whose module has compiled code, and the compiler, for which nothing waits that does not use it."""
 
-    return solve_hybrid(session)
+    def run(session: Session) -> Result:
+        found: Callable[[Session], Result] = getattr(import_module(f"kanon_milp.methods.{module}"), f"solve_{module}")
+        return found(session)
 
-
-def _solve_greedy(session: Session) -> Result:
-    from kanon_milp.methods.greedy import solve_greedy
-
-    return solve_greedy(session)
+    return run
 
 
-def _solve_subset_dp(session: Session) -> Result:
-    from kanon_milp.methods.subset_dp import solve_subset_dp
-
-    return solve_subset_dp(session)
-
-
-_METHODS: dict[str, Method] = {
-    method.name: method
-    for method in (
+METHODS: Plugins[Method] = Plugins(
+    "method",
+    (
         Method(
             "milp",
             "direct MILP, one model for the solver",
@@ -123,28 +114,28 @@ _METHODS: dict[str, Method] = {
         Method(
             "search",
             "hybrid: Lagrangian bound, heuristics and restricted MILP, at minimum loss without side constraints",
-            _solve_hybrid,
+            _imported_later("hybrid"),
             groups_not_alone,
             frozenset({"solver", "node_limit", "iteration_limit", "dask"}),
         ),
         Method(
             "greedy",
             "Algorithm 1 of the pattern-guided paper, without a proof",
-            _solve_greedy,
+            solve_greedy,
             groups_not_alone,
             candidates=False,
         ),
         Method(
             "mondrian",
             "cuts at medians (LeFevre et al.), without a proof",
-            mondrian.strict,
+            solve_mondrian,
             groups_not_merging,
             candidates=False,
         ),
         Method(
             "mondrian_relaxed",
             "the same, rows at a median on both sides",
-            mondrian.relaxed,
+            partial(solve_mondrian, relaxed=True),
             groups_not_merging,
             candidates=False,
         ),
@@ -152,7 +143,7 @@ _METHODS: dict[str, Method] = {
             "m_approximation",
             "k-anonymity within a factor of m (Liang, Yuan)",
             solve_m_approximation,
-            m_approximation_refuses,
+            more_than_sizes,
             candidates=False,
         ),
         Method(
@@ -166,7 +157,7 @@ _METHODS: dict[str, Method] = {
         Method(
             "subset_dp",
             "dynamic programming over all sets of rows, up to about 22",
-            _solve_subset_dp,
+            _imported_later("subset_dp"),
             groups_not_merging,
         ),
         Method(
@@ -183,21 +174,22 @@ _METHODS: dict[str, Method] = {
             groups_not_alone,
             frozenset({"solver"}),
         ),
-    )
-}
-BUILT_IN = frozenset(_METHODS)
-GROUP = "kanon_milp.methods"  # of entry points
+    ),
+    lambda method, what: instance_of(method, Method, what, "a Method(name, about, run)"),
+    "kanon_milp.methods",
+    AUTO,
+)
 
 
 def names() -> list[str]:
     """Names that `solve(method=...)` takes: of this package, registered ones, and entry points."""
-    return list(dict.fromkeys((AUTO, *_METHODS, *_entry_points())))
+    return [AUTO, *METHODS.names()]
 
 
 def about() -> str:
     """All methods in one line, for `--help`."""
     return "; ".join(
-        ["auto (default): milp, search, portfolio or matching", *(f"{m.name}: {m.about}" for m in _METHODS.values())]
+        ["auto (default): milp, search, portfolio or matching", *(f"{m.name}: {m.about}" for m in METHODS.values())]
     )
 
 
@@ -208,39 +200,14 @@ def register_method(method: Method, *, replace: bool = False) -> None:
     entry points of the group `kanon_milp.methods`: the name of the method, and the `Method` itself. Raises InputError
     for a name that a method of this package has, and for one that was registered, unless it is replaced or the same.
     """
-    instance_of(method, Method, "method", "a Method(name, about, run)")
-    instance_of(replace, bool, "replace", "True or False")
-    if method.name == AUTO or method.name in BUILT_IN:
-        raise InputError(f'the method "{method.name}" is built in; choose another name')
-    if not replace and _METHODS.get(method.name, method) is not method:
-        raise InputError(
-            f'a method "{method.name}" is registered already; choose another name, or write '
-            "register_method(method, replace=True)"
-        )
-    _METHODS[method.name] = method
-
-
-def _entry_points() -> dict[str, importlib.metadata.EntryPoint]:
-    """Entry points by name, but for names that are taken."""
-    found = entry_points(GROUP)
-    return {each.name: each for each in found if each.name != AUTO and each.name not in _METHODS}
+    METHODS.add(method, replace=replace)
 
 
 def _named(name: str) -> Method:
-    """The method of a known name, from its package where it is an entry point."""
-    if name in _METHODS:
-        return _METHODS[name]
-    point = _entry_points()[name]
-    where = f'the method "{name}" of the entry point "{point.value}"'
-    try:
-        found = point.load()
-    except Exception as error:
-        raise InputError(f"{where} cannot be loaded: {type(error).__name__}: {one_line(error)}") from error
-    method: Method = instance_of(found, Method, where, "a Method(name, about, run)")
-    if method.name != name:
-        raise InputError(f'{where} calls itself "{method.name}"; both names must be the same')
-    _METHODS[name] = method
-    return method
+    """The method of a known name."""
+    found = METHODS.find(name)
+    assert found is not None
+    return found
 
 
 def known_name(name: object, what: str = "method") -> str:
@@ -270,10 +237,10 @@ def find(name: str, problem: Problem, given: frozenset[Argument]) -> Method | No
         return None
     method = _named(name)
     if reason := refusal(name, problem):
-        able = [AUTO, *(other for other in _METHODS if not refusal(other, problem))]
+        able = [AUTO, *(other for other in METHODS if not refusal(other, problem))]
         raise InputError(f"the method {name} is not for this problem: {reason}; use {' or '.join(able)}")
     for argument in sorted(given - method.takes):
-        able = [other.name for other in _METHODS.values() if argument in other.takes]
+        able = [other.name for other in METHODS.values() if argument in other.takes]
         raise InputError(f"{_IN_WORDS[argument]} is for the method {' or '.join(able)}; {name} has no use for it")
     return method
 
@@ -324,9 +291,9 @@ def choose(
     able = [
         name
         for name in expected
-        if name == "milp" or (given <= _METHODS[name].takes and not _METHODS[name].refuses(prepared.problem))
+        if name == "milp" or (given <= METHODS[name].takes and not METHODS[name].refuses(prepared.problem))
     ]
-    return _METHODS[max(able, key=lambda name: expected[name].rate)]
+    return METHODS[max(able, key=lambda name: expected[name].rate)]
 
 
 def estimates(

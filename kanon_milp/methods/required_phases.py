@@ -22,7 +22,7 @@ import numpy as np
 from kanon_milp.bounds import BoundLimit
 from kanon_milp.bounds.dual import DENOMINATOR, DualPoint, ExactDual, Proof, prove, round_dual, round_multipliers
 from kanon_milp.bounds.lagrangian_bound import required_bound
-from kanon_milp.bounds.parameters import FixingParameters
+from kanon_milp.bounds.parameters import FixingParameters, SubproblemParameters
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.errors import InputError
@@ -364,7 +364,6 @@ class RequiredMultipliers(Phase):
 
     name = "lagrangian"
     step = "bound"
-    compiled = ("bound",)
 
     def applies(self, known: Known) -> bool:
         """Once."""
@@ -389,7 +388,7 @@ class RequiredMultipliers(Phase):
             known.dual = multipliers_of_sizes(known.session, known.tracker, bounded)
         assert known.dual is not None
         exact = ExactDual(round_multipliers(known.dual.multipliers), denominator=DENOMINATOR)
-        valued.take(DualPoint(known.dual.multipliers), prove(instance, exact))
+        valued.take(DualPoint(known.dual.multipliers), prove(instance, exact, params=known.get(SubproblemParameters)))
 
     @staticmethod
     def _by_sizes(known: Known, valued: UnderRequirements) -> None:
@@ -398,12 +397,12 @@ class RequiredMultipliers(Phase):
         session = known.session
         relaxed = Tracker(known.tracker.unit, session.clock.began, None)
         relaxed.better(known.best)
-        alone = Known(session, relaxed, known.pool, known.whole, known.background, sizes_only=True)
+        alone = Known(session, relaxed, known.pool, known.whole, sizes_only=True)
         Lagrangian().run(alone, alone.limit)
         known.dual = alone.dual
         known.tracker.higher(relaxed.proven, relaxed.proven_by)
         known.tracker.higher(relaxed.registered, (REGISTERED,))
-        if known.wait("search") and not (alone.limit.over or alone.settled):
+        if not (alone.limit.over or alone.settled):
             Construction().run(alone, alone.limit)
         if relaxed.best is not None and relaxed.best is not known.best:
             failing = GroupCheck(session.instance).refused(relaxed.best)
@@ -417,7 +416,6 @@ class SearchBySizes(Phase):
     satisfy all requirements."""
 
     name = "search by sizes"
-    compiled = ("valued_search",)
 
     def applies(self, known: Known) -> bool:
         """Once."""
@@ -468,7 +466,6 @@ class RequiredBound(_Raises):
     """The bound with the requirements inside the subproblems, and its proof in integers."""
 
     name = "required bound"
-    compiled = ("required", "proven")
 
     def __init__(self) -> None:
         self._proof_seconds, self._late = 0.0, 0.0  # of the last proof, and by how much a turn was late
@@ -510,7 +507,7 @@ class RequiredBound(_Raises):
         if not known.counted and limit.left < self._proof_seconds:
             return
         try:
-            found = prove(session.instance, round_dual(point))
+            found = prove(session.instance, round_dual(point), params=known.get(SubproblemParameters))
         except InputError:  # exact numbers would need more than 64 bits
             valued.stalled = True
             return
@@ -523,7 +520,6 @@ class RequiredCutRounds(_Raises):
     """Rank-1 cuts under requirements, once the bound without them has stalled."""
 
     name = "cuts"
-    compiled = ("valued_cuts",)
 
     def applies(self, known: Known) -> bool:
         """As long as there is something to gain."""
@@ -545,7 +541,6 @@ class RequiredBranches(_Raises):
     """Branch and bound from the rank-1 cuts on."""
 
     name = "branching"
-    compiled = ("valued_cuts",)
 
     def applies(self, known: Known) -> bool:
         """Once the cuts have ended."""
@@ -572,7 +567,6 @@ class RequiredTableSearch(Phase):
     """Construct where the multipliers are much better, anneal, and search neighbourhoods."""
 
     name = "search"
-    compiled = ("valued_search",)
     repeats = True
 
     def __init__(self) -> None:

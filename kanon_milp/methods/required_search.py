@@ -195,9 +195,9 @@ class RequiredSearch:
         """Neighbourhoods over these pairs, bool (pairs,)."""
         session, best = self.session, self.tracker.best
         assert best is not None
-        if effort.ended(best.cost):
-            return
         params = self._neighbourhoods
+        if effort.ended(best.cost) or not sizes.longest:
+            return
         landscape = Landscape(session.instance, allowed, self._check, params)
         adapter, options, better = session.adapter, session.options, self.tracker.better
         table, _ = rebuild(landscape, best, adapter, options, self.pool, effort, seed, better, sizes, params)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -16,8 +16,8 @@ from kanon_milp import __version__
 from kanon_milp.errors import NotProvenError, TooManyLevelVectorsError, printable
 from kanon_milp.methods.description import describe_input, describe_problem
 from kanon_milp.methods.extension import Extension
-from kanon_milp.methods.plot import Trajectory, plot
-from kanon_milp.methods.tracker import PhaseRun
+from kanon_milp.methods.plot import plot
+from kanon_milp.methods.tracker import PhaseRun, Proof, Trajectory
 from kanon_milp.presolve.preparation import Size
 from kanon_milp.problem.arguments import real_number
 from kanon_milp.problem.exact import in_words, plain
@@ -32,7 +32,6 @@ from kanon_milp.verify import Report
 if TYPE_CHECKING:
     from kanon_milp.bounds import Certificate, DualPoint
 
-Proof = Literal["optimal", "bound", "none", "infeasible"]
 Numeric = int | float
 
 MODEL = "model"  # the objective of a problem whose model was given another one, in `result.json`

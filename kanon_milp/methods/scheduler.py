@@ -1,4 +1,5 @@
-"""The scheduler: the next phase is the one that gains most for its time, until nothing is left to do."""
+"""The scheduler: the next phase is the one that gains most for its time, until nothing is left to do; and how a session
+with phases begins and ends."""
 
 from __future__ import annotations
 
@@ -11,13 +12,18 @@ from types import TracebackType
 from typing import TypeVar
 
 from kanon_milp.errors import own_code
+from kanon_milp.heuristics.worker_pool import open_pool
+from kanon_milp.methods.outcome import TOO_HIGH, Bound, Outcome, Scale
 from kanon_milp.methods.phases import REGISTERED, Estimate, Known, Phase
-from kanon_milp.methods.tracker import PhaseRun
+from kanon_milp.methods.session import Session
+from kanon_milp.methods.tracker import PhaseRun, Tracker
 from kanon_milp.presolve.instance import mutation_guard
 from kanon_milp.problem.arguments import instance_of
-from kanon_milp.system.limit import AlsoSet
+from kanon_milp.solvers import StopReason
+from kanon_milp.system.limit import AlsoSet, Limit
 from kanon_milp.system.parameters import number, parameters
 
+K = TypeVar("K", bound=Known)
 T = TypeVar("T")
 
 
@@ -31,6 +37,52 @@ class RoundParams:
     shortest: float = number(60.0, "seconds of the first round, at least")
 
 
+@contextmanager
+def begun(kind: type[K], session: Session, limit: Limit, tracker: Tracker | None = None) -> Iterator[K]:
+    """What the phases of a session know, from its first table on, with workers.
+
+    tracker: what another method has found and proven before.
+    """
+    tracker = tracker or Tracker(session.instance.levels.unit, session.clock.began, session.on_progress)
+    with open_pool(session.options.threads, session.dask) as pool:
+        known, first = kind(session, tracker, pool, limit), session.first
+        with session.clock.step("search"):
+            known.keep(first)
+        yield known
+        known.notes.append(pool.losses())
+
+
+def outcome_of(known: Known) -> Outcome:
+    """What is known in the end."""
+    session, tracker, unit = known.session, known.tracker, known.instance.levels.unit
+    model = known.refuted or known.model
+    # what a model ended by says nothing where the rest has ended otherwise
+    failed = model.stopped in (StopReason.INFEASIBLE, StopReason.ERROR)
+    reason = model.stopped if model.stopped and (failed or not known.settled) else known.why()
+    outcome = Outcome(
+        size=model.size,
+        dual=known.dual,
+        required=known.required,
+        trajectory=tuple(tracker.trajectory),
+        phases=tuple(known.log),
+    )
+    notes = (model.message, *known.notes, TOO_HIGH if tracker.refuted else "")
+    message = "; ".join(each for each in notes if each)
+    found = session.constructed() if tracker.best is None else session.release(tracker.best)
+    if reason is StopReason.INFEASIBLE:
+        if found is None:
+            why = session.why_infeasible if known.refuted is None else model.message
+            return replace(outcome, dual=None).infeasible(model.backed_by, why)
+        reason, message = StopReason.ERROR, f"{session.adapter.name} says infeasible, which this table refutes"
+        if known.refuted is not None:
+            return replace(outcome.failed(message), found=found)
+    bound = Bound(tracker.proven * unit, tracker.proven_by)
+    outcome = replace(outcome, bound=bound).with_registered(tracker.registered * unit)
+    if found is None:
+        return outcome.stopped(reason.value, message or "the search has found no table")
+    return outcome.stopped(reason.value, message).with_table(found, Scale.of_problem(known.instance))
+
+
 def run_phases(known: Known, phases: Sequence[Phase], *, rounds: bool = False) -> None:
     """Run phases until table and bound meet, none applies any more, or the time is over.
 
@@ -41,18 +93,16 @@ def run_phases(known: Known, phases: Sequence[Phase], *, rounds: bool = False) -
     with ExitStack() as stack:
         while not (known.ended or known.settled or known.whole.over):
             phase = best_of(known, [each for each in phases if all(each is not other.phase for other in background)])
-            if phase is None and background:
-                background.pop().join()
-            elif phase is None and ahead:
+            if phase is None and ahead:
                 known.round, known.limit = known.round + 1, known.whole.part(ahead.pop())
+            elif phase is None and background:
+                background.pop().join()
             elif phase is None:
                 break
             else:
                 if phase.repeats and ahead is None:
                     ahead = _round_seconds(known) if rounds else [known.whole.left]
                     known.limit = known.whole.part(ahead.pop())
-                if not all(known.wait(part) for part in phase.compiled):
-                    break  # the limit has ended the wait
                 if phase.concurrent:
                     background.append(stack.enter_context(Concurrent(known, phase)))
                 else:
@@ -124,26 +174,28 @@ def _round_seconds(known: Known) -> list[float]:
 
 
 class Concurrent:
-    """A context manager: a phase in a thread, which takes the place of one of the workers until it ends.
+    """A context manager: a phase in a thread, which may take the place of one of the workers until it ends.
 
-    The limits of all other phases end as well once it has closed the gap, or fails. What goes wrong in the thread is
-    raised by `join`, which is called at the end of the block.
+    The limits of all other phases end as well once it has settled everything, or fails. What goes wrong in the thread
+    is raised by `join`, which is called at the end of the block.
     """
 
     def __init__(self, known: Known, phase: Phase) -> None:
         self.phase, self._known = phase, known
         self._error: BaseException | None = None
         self._ended = AlsoSet(known.whole.interrupt or threading.Event())
-        self._limits = known.whole, known.limit
+        self._interrupts = known.whole.interrupt, known.limit.interrupt
         self._places, self._joined = ExitStack(), False
+        self._give_back: Callable[[], None] = lambda: None
         self._thread = threading.Thread(target=self._run, name=phase.name, daemon=True)
 
     def __enter__(self) -> Concurrent:
         known, pool = self._known, self._known.pool
-        threads = known.session.options.threads if known.session.dask is None else pool.workers + 1
-        self._give_back = self._places.enter_context(pool.part(threads - 1))
-        known.whole, known.limit = (replace(each, interrupt=self._ended) for each in self._limits)
-        known.concurrent += 1
+        if self.phase.worker:
+            threads = known.session.options.threads if known.session.dask is None else pool.workers + 1
+            self._give_back = self._places.enter_context(pool.part(threads - 1))
+            known.concurrent += 1
+        known.whole, known.limit = (replace(each, interrupt=self._ended) for each in (known.whole, known.limit))
         self._limit = known.limit
         self._thread.start()
         return self
@@ -153,7 +205,7 @@ class Concurrent:
             self._known.tracker.own_thread()
             with logged(self._known, self.phase):
                 self.phase.run(self._known, self._limit)
-            if self._known.settled:
+            if self._known.settled or self._known.ended:
                 self._ended.set()
         except BaseException as error:
             self._error = error
@@ -165,7 +217,7 @@ class Concurrent:
         """Wait for its end; raise what has gone wrong in it."""
         if self._joined:
             return
-        if self._known.settled:
+        if self._known.settled or self._known.ended:
             self._ended.set()
         self._end()
         if self._error is not None:
@@ -174,8 +226,9 @@ class Concurrent:
     def _end(self) -> None:
         self._thread.join()
         self._joined = True
-        self._known.concurrent -= 1
-        self._known.whole, self._known.limit = self._limits
+        known, (whole, limit) = self._known, self._interrupts
+        known.concurrent -= self.phase.worker
+        known.whole, known.limit = replace(known.whole, interrupt=whole), replace(known.limit, interrupt=limit)
         self._places.close()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:

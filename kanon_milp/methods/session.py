@@ -19,6 +19,7 @@ from kanon_milp.methods.extension import Extension, unit_of
 from kanon_milp.methods.outcome import UNKNOWN, Bound, Found, Outcome, Scale, verified_objective
 from kanon_milp.methods.result import NO_SOLVER, Result, SolverRun
 from kanon_milp.presolve.assignment import Assignment, expand
+from kanon_milp.presolve.infeasibility import explain_infeasible
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.partition import Partition, assignment_of_groups, partition_of_groups, released_partition
 from kanon_milp.presolve.preparation import Prepared, Size
@@ -218,6 +219,19 @@ class Session:
         """An outcome without a table, with the first one if that satisfies the problem."""
         found = self.constructed()
         return outcome if found is None else outcome.with_table(found, Scale.of_problem(self.instance))
+
+    def end_early(self, reason: str, message: str = "", known: Outcome | None = None) -> Result:
+        """The result where the method has found no table. known: what it has found otherwise."""
+        return self.end(self.fallback((known or Outcome()).stopped(reason, message)))
+
+    @property
+    def why_infeasible(self) -> str:
+        """What to say of a problem that is proven infeasible."""
+        return explain_infeasible(self.problem, self.prepared.before.levels)
+
+    def end_infeasible(self) -> Result:
+        """The result of a method that has gone through everything and found no table."""
+        return self.end(Outcome().infeasible((f"method {self.method}",), self.why_infeasible))
 
     @property
     def _threads(self) -> int:

@@ -36,13 +36,12 @@ from kanon_milp.presolve.linked_sets import LinkedSets, linked_sets
 from kanon_milp.presolve.partition import assignment_of_groups
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.presolve.ragged import indptr_of
-from kanon_milp.presolve.reductions.base import Dropped, supports
+from kanon_milp.presolve.reductions import Dropped, supports
 from kanon_milp.presolve.resources import PAIR_SECONDS
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.privacy.cells import projections
 from kanon_milp.problem.problem import Problem
 from kanon_milp.system.arrays import Flags
-from kanon_milp.system.background import Background
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import Limit, Over
 
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
     from kanon_milp.bounds.linked import LinkedExtras, LinkedModel
 
 FEWEST_PAIRS = 2_000  # smaller models are soon solved
-LINKING_SHARE, COLD_SHARE = 0.2, 0.3  # of the time left, at most, for arrays, and to wait for a compiler
+LINKING_SHARE = 0.2  # of the time left, at most, for arrays
 BOUND_SHARE, BOUND_SECONDS = 0.2, 60.0  # of the time left, and at most, for the bound
 COUNTED_EVALUATIONS = 2_000  # of it, where work is counted instead of time
 # of the time left, for annealing, where the complete model can be declared afterwards and where not; seconds without a
@@ -74,32 +73,28 @@ def solve_from_good_table(session: Session) -> Result:
     problem, instance = session.problem, session.instance
     if problem.separable or problem.objective != "loss" or instance.candidates.pairs < FEWEST_PAIRS:
         return solve_milp(session)
-    from kanon_milp.methods.warm_up import missing  # imports the compiler
-
     table, bound, point = None, UNKNOWN, None
-    with Background(missing(("bound", "linked"))) as background:
-        with session.clock.step("bound"):
-            linked = _linked(session)
-            if linked is not None and background.wait("bound", session.limit.share(COLD_SHARE)):
-                point, units = _bound(session, linked)
-                bound = Bound(units * instance.levels.unit, ("own bound",))
-        if not side_constraints(problem):
-            with session.clock.step("search"):
-                started = None
-                ready = point is not None and background.wait("linked", session.limit.share(COLD_SHARE))
-                if linked is not None and point is not None and ready:
-                    started = _annealed(session, linked, point)
-            if linked is not None and point is not None and started is not None and LinkedCore.applies(session, linked):
-                core = _core(session, linked, point, started, bound)
-                if core is not None and core.solve():
-                    return _ended(session, core)
-                if core is not None:
-                    started, bound = (
-                        core.tracker.best,
-                        Bound(core.tracker.proven * instance.levels.unit, core.tracker.proven_by),
-                    )
-            with session.clock.step("search"):
-                table = _good_table(session, started)
+    with session.clock.step("bound"):
+        linked = _linked(session)
+        if linked is not None:
+            point, units = _bound(session, linked)
+            bound = Bound(units * instance.levels.unit, ("own bound",))
+    if not side_constraints(problem):
+        with session.clock.step("search"):
+            started = None
+            if linked is not None and point is not None:
+                started = _annealed(session, linked, point)
+        if linked is not None and point is not None and started is not None and LinkedCore.applies(session, linked):
+            core = _core(session, linked, point, started, bound)
+            if core is not None and core.solve():
+                return _ended(session, core)
+            if core is not None:
+                started, bound = (
+                    core.tracker.best,
+                    Bound(core.tracker.proven * instance.levels.unit, core.tracker.proven_by),
+                )
+        with session.clock.step("search"):
+            table = _good_table(session, started)
     if table is not None:
         session = replace(session, known=table)
         if bound.value is not None and table.cost * instance.levels.unit <= bound.value:

@@ -187,7 +187,6 @@ class Lagrangian(Phase):
 
     name = "lagrangian"
     step = "bound"
-    compiled = ("bound",)
 
     def applies(self, known: Known) -> bool:
         """Once."""
@@ -216,7 +215,6 @@ class Construction(Phase):
     """A table by the averages of the relaxation."""
 
     name = "construction"
-    compiled = ("search",)
 
     def applies(self, known: Known) -> bool:
         """As soon as there are multipliers."""
@@ -236,7 +234,6 @@ class FirstAnnealings(Phase):
     """A few annealings before rank-1 cuts, which are about the table at hand."""
 
     name = "first annealings"
-    compiled = ("search",)
 
     def __init__(self) -> None:
         self._done = False
@@ -263,7 +260,6 @@ class TableSearch(Phase):
     """Annealing and neighbourhoods by turns: in each round, and once more with better multipliers."""
 
     name = "search"
-    compiled = ("search",)
     repeats = True
 
     def __init__(self) -> None:
@@ -362,7 +358,6 @@ class RankOneCuts(Phase):
 
     name = "cuts"
     step = "bound"
-    compiled = ("cuts",)
     repeats: ClassVar[bool] = False
 
     def __init__(self) -> None:
@@ -397,7 +392,7 @@ class RankOneCuts(Phase):
         )
         session, show = known.session, known.tracker.show
         task = BoundTask(bounded, known.dual, best, session.options.threads, show, parameters=session.parameters)
-        if not few_row_types(known):
+        if not few_row_types(known) and params.relax_share > 0:
             part = bounded
             if types <= params.master_types:
                 part = replace(bounded, ends=share.part(params.relax_share * share.left).ends)
@@ -444,7 +439,6 @@ class ConcurrentCuts(Phase):
 
     name = "concurrent cuts"
     step = "bound"
-    compiled = ("cuts",)
     repeats = True
     concurrent = True
 

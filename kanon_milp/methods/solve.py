@@ -11,8 +11,8 @@ from pathlib import Path
 import pyomo.environ as pyo
 
 from kanon_milp.errors import InputError, own_code, type_in_words
-from kanon_milp.formulations import FORMULATIONS, Formulation, get_formulation
-from kanon_milp.formulations.fingerprint import formulation_of, is_of_another, mark
+from kanon_milp.formulations import Formulation, get_formulation
+from kanon_milp.formulations.fingerprint import mark
 from kanon_milp.methods import registry
 from kanon_milp.methods.arguments import (
     adapter_of,
@@ -25,7 +25,7 @@ from kanon_milp.methods.arguments import (
 )
 from kanon_milp.methods.description import fingerprints
 from kanon_milp.methods.direct import settled, solve_direct
-from kanon_milp.methods.extension import not_compared
+from kanon_milp.methods.extension import check_model, not_compared
 from kanon_milp.methods.outcome import UNKNOWN, Bound, Found, Outcome, verified_objective
 from kanon_milp.methods.progress import live, telling
 from kanon_milp.methods.result import Result
@@ -151,7 +151,7 @@ def _with_what_fits(session: Session) -> Result | None:
 
 def _run(method: registry.Method, session: Session) -> Result:
     """Run a method; what one that is not built in returns is verified once more, whatever it says of itself."""
-    if method.name in registry.BUILT_IN:
+    if method.name in registry.METHODS.built_in:
         return method.run(session)
     what = f'the method "{method.name}"'
     with (
@@ -253,30 +253,6 @@ def solve_model(
             extension=not_compared(model, prepared.instance.levels.unit),
         )
         return solve_direct(session, model, own=False)
-
-
-def check_model(model: pyo.ConcreteModel, prepared: Prepared, formulation: str) -> None:
-    """Raise InputError for a model without the components that `build_model` gives it by this formulation, and for one
-    of another problem."""
-    built_by = formulation_of(model)
-    if built_by is not None and built_by != formulation:
-        raise InputError(
-            f'the model was built by the formulation "{built_by}", not "{formulation}": write formulation="{built_by}"'
-        )
-    candidates = prepared.instance.candidates
-    for name, size in (("assign", candidates.pairs), ("open", candidates.count)):
-        component = model.component(name)
-        if component is None or len(component) != size:
-            others = " or ".join(f'formulation="{other}"' for other in FORMULATIONS if other != formulation)
-            raise InputError(
-                f'the model was not built for this problem by the formulation "{formulation}": it has no component '
-                f'"{name}" of {size} members; name the formulation that build_model was given, perhaps {others}'
-            )
-    if is_of_another(model, prepared.instance):
-        raise InputError(
-            "the model was built for another problem: its table, recoding, costs, requirements, objective or side "
-            "constraints differ; build it anew by build_model(problem), and add what was added"
-        )
 
 
 def _with_all_candidates(problem: Problem, formulation: Formulation, clock: Clock) -> Prepared:

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.heuristics.greedy import suppress_all
+from kanon_milp.methods.arguments import groups_not_alone
 from kanon_milp.methods.hybrid import limit_of_search, solve_hybrid
 from kanon_milp.methods.outcome import Bound, Found, Outcome, Scale
-from kanon_milp.methods.refusals import groups_not_alone
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
 from kanon_milp.presolve.assignment import Assignment

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kanon_milp.methods.arguments import groups_not_alone
 from kanon_milp.methods.direct import solve_milp
 from kanon_milp.methods.outcome import Bound, Outcome
-from kanon_milp.methods.refusals import groups_not_alone
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.several_sets import solve_from_good_table

@@ -6,44 +6,46 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.group_check import GroupCheck
-from kanon_milp.methods.outcome import Outcome
+from kanon_milp.methods.result import Result
+from kanon_milp.methods.session import Session
 from kanon_milp.presolve.assignment import Assignment
-from kanon_milp.presolve.infeasibility import explain_infeasible
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.system.arrays import Flags, Ints
 from kanon_milp.system.jit import compiled
 from kanon_milp.system.limit import Limit
+from kanon_milp.system.parameters import number, parameters
 
-if TYPE_CHECKING:
-    from kanon_milp.methods.result import Result
-    from kanon_milp.methods.session import Session
-
-
-MOST_SETS = 1 << 22  # sets of rows, rows of a type being alike: 22 rows of which no two are
-MOST_STEPS = 4e10  # (set, part of it) pairs: 22 rows of which no two are alike; about a minute
-MOST_COUNTS = 1 << 18  # different counts by sensitive value, each of which is asked of the requirements
 NEVER = 1 << 60
-SLICE = 1 << 25  # steps between two looks at the clock
+
+
+@parameters("subset_dp")
+@dataclass(frozen=True)
+class SubsetParams:
+    """Dynamic programming over all sets of rows, those of a type being alike: 22 rows of which no two are."""
+
+    sets: int = number(1 << 22, "sets of rows, at most")
+    steps: float = number(4e10, "(set, part of it) pairs, at most: about a minute")
+    counts: int = number(1 << 18, "different counts by sensitive value that the requirements are asked about, at most")
+    slice: int = number(1 << 25, "steps between two looks at the clock", least=1)
 
 
 def solve_subset_dp(session: Session) -> Result:
     """The cheapest way to part every set of rows into a group and the best partition of the rest."""
-    instance, limit = session.instance, session.limit
-    sets = RowSets.of(instance)
+    instance, limit, params = session.instance, session.limit, session.parameters.of(SubsetParams)
+    sets = RowSets.of(instance, params)
     with session.clock.step("search"):
-        cost, candidate = cheapest_groups(instance, sets)
-        total, group = divide(sets, cost, limit)
+        cost, candidate = cheapest_groups(instance, sets, params)
+        total, group = divide(sets, cost, limit, params)
     if total is None:
-        return session.end(session.fallback(Outcome().stopped(limit.reason)))
+        return session.end_early(limit.reason)
     if total >= NEVER:
-        why = explain_infeasible(session.problem, session.prepared.before.levels)
-        return session.end(Outcome().infeasible((f"method {session.method}",), why))
+        return session.end_infeasible()
     rows = np.zeros(instance.candidates.pairs, dtype=np.int64)
     left = sets.count - 1
     while left:
@@ -68,14 +70,14 @@ class RowSets:
     count: int
 
     @classmethod
-    def of(cls, instance: Instance) -> RowSets:
+    def of(cls, instance: Instance, params: SubsetParams) -> RowSets:
         """Raises InputError where there are too many sets."""
         copies = instance.types.counts
         count, steps = (
             math.prod(n + 1 for n in copies.tolist()),
             math.prod(math.comb(n + 2, 2) for n in copies.tolist()),
         )
-        if count > MOST_SETS or steps > MOST_STEPS:
+        if count > params.sets or steps > params.steps:
             raise InputError(
                 f"the method subset_dp is for about 22 different rows: it would go through {count:.2g} sets of rows "
                 f"and {steps:.2g} parts of them; use another method, such as milp"
@@ -95,7 +97,7 @@ class RowSets:
         return found
 
 
-def cheapest_groups(instance: Instance, sets: RowSets) -> tuple[Ints, Ints]:
+def cheapest_groups(instance: Instance, sets: RowSets, params: SubsetParams) -> tuple[Ints, Ints]:
     """For every set of rows, the least loss as one group, and the candidate of it: both int64 (count,); `NEVER` and -1
     where it cannot be one.
 
@@ -107,7 +109,7 @@ def cheapest_groups(instance: Instance, sets: RowSets) -> tuple[Ints, Ints]:
         has = np.minimum(np.arange(copies + 1), 1) << i
         support = (has[:, None] | support[None, :]).reshape(-1)
     cost, candidate = np.full(sets.count, NEVER), np.full(sets.count, -1)
-    allowed = _allowed(instance, sets)
+    allowed = _allowed(instance, sets, params.counts)
     exempt, least = instance.exempt, instance.least
     for kind in (False, True):
         among = np.flatnonzero(exempt == kind)
@@ -135,7 +137,7 @@ def _cheapest_cover(instance: Instance, among: Ints) -> Ints:
     return best
 
 
-def _allowed(instance: Instance, sets: RowSets) -> tuple[Flags, Flags]:
+def _allowed(instance: Instance, sets: RowSets, most: int) -> tuple[Flags, Flags]:
     """Whether every set, as a group, satisfies the requirements: with k-anonymity, and where it is exempt from it."""
     check = GroupCheck(instance)
     if check.code is None:  # sizes are all
@@ -143,18 +145,18 @@ def _allowed(instance: Instance, sets: RowSets) -> tuple[Flags, Flags]:
         return every, every
     values = int(check.code.max()) + 1
     table = np.bincount(check.code, weights=instance.types.counts, minlength=values).astype(np.int64)
-    number = math.prod(n + 1 for n in table.tolist())
-    if number > MOST_COUNTS:
+    ways = math.prod(n + 1 for n in table.tolist())
+    if ways > most:
         raise InputError(
-            f"the method subset_dp would have to ask the requirements about {number:.2g} different counts of sensitive "
-            f"values, more than {MOST_COUNTS:,}; use another method, such as milp"
+            f"the method subset_dp would have to ask the requirements about {ways:.2g} different counts of sensitive "
+            f"values, more than {most:,}; use another method, such as milp"
         )
     place = np.concatenate([[1], np.cumprod(table + 1)[:-1]]).astype(np.int64)
     of_set = sets.sums(place[check.code])
     found = []
     for exempt in (False, True):
         g = np.flatnonzero(instance.exempt == exempt)[:1]
-        holds = np.zeros(number, dtype=bool)
+        holds = np.zeros(ways, dtype=bool)
         if len(g):
             for at in np.unique(of_set[1:]).tolist():
                 counts = at // place % (table + 1)
@@ -173,7 +175,7 @@ class _Work(NamedTuple):
     group: Ints
 
 
-def divide(sets: RowSets, cost: Ints, limit: Limit) -> tuple[int | None, Ints]:
+def divide(sets: RowSets, cost: Ints, limit: Limit, params: SubsetParams) -> tuple[int | None, Ints]:
     """The least loss of the table, and for every set of rows the first group of its best partition, int64 (count,).
 
     cost: of every set as one group. The loss is None where the limit is reached before.
@@ -184,7 +186,7 @@ def divide(sets: RowSets, cost: Ints, limit: Limit) -> tuple[int | None, Ints]:
     while done < sets.count:
         if limit.over:
             return None, group
-        done = _divide_some(work, done, SLICE)
+        done = _divide_some(work, done, params.slice)
     return int(total[-1]), group
 
 

@@ -9,12 +9,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Literal
 
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.solvers import OnProgress, Progress
 from kanon_milp.solvers.proof import REGISTERED, Backing
 
 LOGGER = logging.getLogger(__name__)
+Trajectory = tuple[tuple[float, float | None, float | None], ...]  # seconds, incumbent, bound
+Proof = Literal["optimal", "bound", "none", "infeasible"]
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.presolve.assignment import Assignment
-from kanon_milp.presolve.candidates import Candidates
-from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.instance import Candidates, Instance
 from kanon_milp.presolve.ragged import Ragged, indptr_of
 from kanon_milp.presolve.row_types import RowTypes
 from kanon_milp.problem.column_values import mixed_key

@@ -9,12 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from kanon_milp.presolve.assignment import Assignment
-from kanon_milp.presolve.candidates import Candidates
-from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.instance import Candidates, Instance
 from kanon_milp.presolve.ragged import indptr_of
-from kanon_milp.presolve.reductions.base import supports
-from kanon_milp.presolve.reductions.dominance import Viability
-from kanon_milp.presolve.reductions.signature import merged_types
+from kanon_milp.presolve.reductions import Viability, merged_types, supports
 from kanon_milp.problem.hierarchies import Label
 from kanon_milp.system.arrays import Flags, Ints, Ints32
 

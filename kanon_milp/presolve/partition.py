@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from kanon_milp.presolve.assignment import Assignment
-from kanon_milp.presolve.candidates import Candidates
-from kanon_milp.presolve.instance import Instance, exempt_candidates, recode
+from kanon_milp.presolve.instance import Candidates, Instance, exempt_candidates, recode
 from kanon_milp.presolve.preparation import Prepared
 from kanon_milp.presolve.ragged import indptr_of
-from kanon_milp.presolve.reductions.signature import Merged
+from kanon_milp.presolve.reductions import Merged
 from kanon_milp.problem.column_values import mixed_key
 from kanon_milp.problem.hierarchies import ColumnLevels
 from kanon_milp.problem.recoding import Levels

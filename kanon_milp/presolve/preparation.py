@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.infeasibility import find_stranded, refuse_one_group
 from kanon_milp.presolve.instance import Instance, compress_table, recode, types_of, with_candidates
-from kanon_milp.presolve.reductions import MERGING, OPEN, REDUCTIONS, Step, reduce, restore, restore_values
-from kanon_milp.presolve.reductions.base import T
+from kanon_milp.presolve.reductions import MERGING, OPEN, REDUCTIONS, Step, T, reduce, restore, restore_values
 from kanon_milp.presolve.resources import vectors_in_memory, vectors_in_time
 from kanon_milp.presolve.row_types import RowTypes
 from kanon_milp.problem.problem import Problem

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from kanon_milp.errors import InputError, nearest, one_line
+from kanon_milp.errors import InputError, nearest
 from kanon_milp.problem.arguments import wrong
 from kanon_milp.solvers.adapter import Capability, SolverAdapter
 from kanon_milp.solvers.cbc import CbcAdapter
@@ -15,82 +14,15 @@ from kanon_milp.solvers.cpsat import CpsatAdapter
 from kanon_milp.solvers.highs import HighsAdapter
 from kanon_milp.solvers.pulp_any import NEEDS, PULP, PulpAdapter, solver_names
 from kanon_milp.solvers.scip import ScipAdapter
-from kanon_milp.system.extras import entry_points
+from kanon_milp.system.extras import Plugins, made
 
-GROUP = "kanon_milp.solvers"  # of entry points
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-_ADAPTERS: dict[str, type[SolverAdapter]] = {
-    each.name: each for each in (HighsAdapter, CbcAdapter, ScipAdapter, CpsatAdapter)
-}
-BUILT_IN = tuple(_ADAPTERS)
-DEFAULT = BUILT_IN[0]
-_registered: dict[str, SolverAdapter] = {}
-
-
-def names() -> list[str]:
-    """Names that `get` takes: of this package, registered ones, entry points, then `pulp:NAME` for all PuLP knows."""
-    return [*own_names(), *(PULP + solver for solver in solver_names())]
-
-
-def own_names() -> list[str]:
-    """The same without PuLP's."""
-    return list(dict.fromkeys((*_ADAPTERS, *_registered, *_entry_points())))
-
-
-def get(name: str = DEFAULT, executable: Path | str | None = None) -> SolverAdapter:
-    """Return the adapter of that name; `executable` is a path, for a solver that is one (CBC).
-
-    Raises InputError for an unknown name, and for an entry point that cannot be loaded. Whether the solver can be used
-    here is the adapter's `availability()`.
-    """
-    if executable is not None:
-        return get(name).with_executable(executable)
-    if name in _ADAPTERS:
-        return _ADAPTERS[name]()
-    if name in _registered:
-        return _registered[name]
-    if name in (found := _entry_points()):
-        return _loaded(found[name])
-    known = names()
-    if name in known:
-        return PulpAdapter(name.removeprefix(PULP))
-    hint = _did_you_mean(name, own_names(), solver_names())
-    own = ", ".join(own_names())
-    raise InputError(
-        f"unknown solver {name!r}{hint}; there are {own}, and pulp:NAME for those that PuLP knows: `kanon-milp doctor` "
-        "lists all of them, and what each needs"
-    )
-
-
-def confirming() -> list[SolverAdapter]:
-    """Those that are asked to look at the claims of others, in turn."""
-    known = (*(kind() for kind in _ADAPTERS.values()), *_registered.values())
-    return sorted((each for each in known if each.confirms is not None), key=lambda each: each.confirms or 0)
-
-
-def register_solver(adapter: SolverAdapter | type[SolverAdapter]) -> None:
-    """Make a solver known by its name, for `solve(problem, name)` and everything else in this process.
-
-    adapter: of a class derived from `SolverAdapter`, or such a class whose objects are made without arguments. A second
-    registration of a name takes the place of the first. A package can bring solvers without this call, by entry points
-    of the group `kanon_milp.solvers`: the name of the solver, and such an object or class. Raises InputError for what
-    is no adapter, and for a name that a solver of this package has.
-    """
-    found = _checked(adapter, "register_solver")
-    if found.name in _ADAPTERS:
-        raise InputError(f"register_solver: {found.name!r} is a solver of this package; choose another name")
-    _registered[found.name] = found
 
 
 def _checked(adapter: object, what: str) -> SolverAdapter:
     """An adapter that has what one needs."""
     if isinstance(adapter, type) and issubclass(adapter, SolverAdapter):
-        try:
-            adapter = adapter()
-        except Exception as error:  # such as arguments that are missing
-            raise InputError(
-                f"{what}: no object of the class can be made without arguments: {one_line(error)}"
-            ) from error
+        adapter = made(adapter, what)
     if not isinstance(adapter, SolverAdapter):
         raise wrong(what, "an adapter, of a class derived from kanon_milp.SolverAdapter,", adapter)
     name = getattr(adapter, "name", None)
@@ -113,22 +45,58 @@ def _checked(adapter: object, what: str) -> SolverAdapter:
     return adapter
 
 
-def _entry_points() -> dict[str, importlib.metadata.EntryPoint]:
-    """Entry points by name; of a name that this package has itself, none."""
-    found = entry_points(GROUP)
-    return {each.name: each for each in found if each.name not in _ADAPTERS}
+SOLVERS: Plugins[SolverAdapter] = Plugins(
+    "solver", (HighsAdapter(), CbcAdapter(), ScipAdapter(), CpsatAdapter()), _checked, "kanon_milp.solvers"
+)
+BUILT_IN = SOLVERS.built_in
+DEFAULT = BUILT_IN[0]
 
 
-def _loaded(point: importlib.metadata.EntryPoint) -> SolverAdapter:
-    where = f"the solver {point.name!r} of the entry point {point.value!r}"
-    try:
-        content = point.load()
-    except Exception as error:
-        raise InputError(f"{where} cannot be loaded: {type(error).__name__}: {one_line(error)}") from error
-    adapter = _checked(content, where)
-    if adapter.name != point.name:
-        raise InputError(f"{where} calls itself {adapter.name!r}; both names must be the same")
-    return adapter
+def names() -> list[str]:
+    """Names that `get` takes: of this package, registered ones, entry points, then `pulp:NAME` for all PuLP knows."""
+    return [*own_names(), *(PULP + solver for solver in solver_names())]
+
+
+def own_names() -> list[str]:
+    """The same without PuLP's."""
+    return SOLVERS.names()
+
+
+def get(name: str = DEFAULT, executable: Path | str | None = None) -> SolverAdapter:
+    """Return the adapter of that name; `executable` is a path, for a solver that is one (CBC).
+
+    Raises InputError for an unknown name, and for an entry point that cannot be loaded. Whether the solver can be used
+    here is the adapter's `availability()`.
+    """
+    if executable is not None:
+        return get(name).with_executable(executable)
+    if (found := SOLVERS.find(name)) is not None:
+        return found
+    known = names()
+    if name in known:
+        return PulpAdapter(name.removeprefix(PULP))
+    hint = _did_you_mean(name, own_names(), solver_names())
+    own = ", ".join(own_names())
+    raise InputError(
+        f"unknown solver {name!r}{hint}; there are {own}, and pulp:NAME for those that PuLP knows: `kanon-milp doctor` "
+        "lists all of them, and what each needs"
+    )
+
+
+def confirming() -> list[SolverAdapter]:
+    """Those that are asked to look at the claims of others, in turn."""
+    return sorted((each for each in SOLVERS.values() if each.confirms is not None), key=lambda each: each.confirms or 0)
+
+
+def register_solver(adapter: SolverAdapter | type[SolverAdapter]) -> None:
+    """Make a solver known by its name, for `solve(problem, name)` and everything else in this process.
+
+    adapter: of a class derived from `SolverAdapter`, or such a class whose objects are made without arguments. A second
+    registration of a name takes the place of the first. A package can bring solvers without this call, by entry points
+    of the group `kanon_milp.solvers`: the name of the solver, and such an object or class. Raises InputError for what
+    is no adapter, and for a name that a solver of this package has.
+    """
+    SOLVERS.add(adapter, replace=True)
 
 
 def _did_you_mean(name: str, own: Sequence[str], others: Sequence[str]) -> str:
@@ -137,8 +105,7 @@ def _did_you_mean(name: str, own: Sequence[str], others: Sequence[str]) -> str:
     Text in brackets, with what the solver needs to be used, or empty.
     """
     folded = name.strip().lower()
-    known: list[SolverAdapter | type[SolverAdapter]] = [*_ADAPTERS.values(), *_registered.values()]
-    meant = next((each.name for each in known if folded in each.aliases), folded)
+    meant = next((each.name for each in SOLVERS.values() if folded in each.aliases), folded)
     if meant in own:
         return f' (did you mean "{meant}"?)'
     plain = folded.removeprefix(PULP)

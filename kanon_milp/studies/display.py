@@ -26,7 +26,6 @@ from kanon_milp.studies.comparison import NARROW, Comparison
 from kanon_milp.studies.inspection import PROPOSAL, Inspection, SizeRange
 from kanon_milp.studies.output import PAGE, as_polars, json_text
 from kanon_milp.studies.proposal import suppressed_everywhere
-from kanon_milp.system.compilations import compiled_note
 
 if TYPE_CHECKING:
     from kanon_milp.bounds import Certificate
@@ -123,12 +122,6 @@ def tell_removed(out: Path, earlier: Sequence[str]) -> None:
     """Say on standard error which files of an earlier result are gone, as this one has none of the kind."""
     if gone := [name for name in earlier if not (out / name).is_file()]:
         say(f"note: {out}: {' and '.join(gone)} of the earlier result removed; this one has no such file", err=True)
-
-
-def tell_compiled(seconds: float, time_limit: float | None) -> None:
-    """Say on standard error how much of a time limit went into compiling, where it did."""
-    if note := compiled_note(seconds, time_limit):
-        say(f"note: {note}", err=True)
 
 
 def show_result(

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from kanon_milp.system.compilations import COMPILATIONS
-
 STEPS = (
     "read",
     "compress",
@@ -24,7 +22,6 @@ STEPS = (
     "verify",
 )
 OPTIONAL_STEPS = ("bound", "search")
-COMPILE = "compile"  # within the steps, where inner loops had to be compiled
 
 LOGGER = logging.getLogger(__name__)
 
@@ -38,7 +35,6 @@ class Clock:
     on_stage: OnStage | None = None
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STEPS, 0.0))
     began: float = field(default_factory=time.perf_counter)
-    compiled_before: float = field(default_factory=lambda: COMPILATIONS.seconds)
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
@@ -59,8 +55,6 @@ class Clock:
         return time.perf_counter() - self.began
 
     def total(self) -> dict[str, float]:
-        """All seconds with their total; steps that not every method has, and compilation, where they took any."""
+        """All seconds with their total; steps that not every method has where they took any."""
         spent = {step: seconds for step, seconds in self.seconds.items() if seconds or step not in OPTIONAL_STEPS}
-        if compiled := COMPILATIONS.seconds - self.compiled_before:
-            spent[COMPILE] = compiled
         return {**spent, "total": self.since_reading() + self.seconds["read"]}

@@ -42,15 +42,22 @@ MODULES: tuple[str, ...] = (
     "heuristics.set_partitioning",
     "heuristics.valued_annealing",
     "methods.branching",
+    "methods.core_problem",
+    "methods.direct",
+    "methods.fpt",
+    "methods.full_domain",
     "methods.hybrid",
+    "methods.matching_phases",
     "methods.model_phases",
     "methods.phases",
+    "methods.portfolio",
     "methods.registry",
     "methods.required_cuts",
     "methods.required_phases",
     "methods.required_search",
     "methods.scheduler",
     "methods.sizes_phases",
+    "methods.subset_dp",
 )
 """Modules that register parameters, imported when names are looked up."""
 _KINDS: dict[str, type[Any]] = {}

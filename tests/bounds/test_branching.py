@@ -36,8 +36,7 @@ from kanon_milp.methods.branching import SizesBranching
 from kanon_milp.methods.sizes_phases import RankOneCuts
 from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import prepare
-from kanon_milp.presolve.reductions import reduce
-from kanon_milp.presolve.reductions.base import Dropped
+from kanon_milp.presolve.reductions import Dropped, reduce
 from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.system.arrays import Ints
 from kanon_milp.system.limit import NO_LIMIT, Limit

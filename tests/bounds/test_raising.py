@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import threading
+from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -47,7 +48,6 @@ from kanon_milp.bounds.rank_one_cuts import NO_CUTS, PricedCuts, RankOneCuts
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.heuristics.greedy import greedy
 from kanon_milp.heuristics.search import Search
-from kanon_milp.methods import core_problem
 from kanon_milp.methods.core_problem import CoreProblem
 from kanon_milp.presolve.instance import prepare
 from kanon_milp.presolve.reductions import reduce
@@ -322,8 +322,7 @@ def test_the_rest_is_made_anew_when_a_better_table_turns_up(monkeypatch: pytest.
     for step in ("run", "construct"):
         monkeypatch.setattr(Search, step, lambda *_: None)  # so that the first table is the greedy one
     monkeypatch.setattr(CoreProblem, "presuming", lambda *_: None)  # which raises the bound from below
-    parameters = {"forecast.easy_pairs": 1_000_000}
-    monkeypatch.setattr(core_problem, "WORTH", 1.0)
+    parameters = {"forecast.easy_pairs": 1_000_000, "core_problem.worth": 1.0}
     for seed in range(8):  # until the solver comes upon a better table on its way
         sizes.clear()
         result = km.solve(problem, method="search", time_limit=60, seed=seed, parameters=parameters)
@@ -337,8 +336,8 @@ def test_the_rest_is_made_anew_when_a_better_table_turns_up(monkeypatch: pytest.
 def test_a_model_that_a_better_table_ended_is_no_interruption(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no time is left for another one, the limit has ended it; only a user interrupts."""
     monkeypatch.setattr(CoreProblem, "_solve_all", lambda *_: StopReason.INTERRUPTED)
-    nothing, stop = cast(Any, None), threading.Event()
-    core = CoreProblem(nothing, nothing, nothing, Limit(interrupt=stop))
+    known, stop = SimpleNamespace(session=None, tracker=None), threading.Event()
+    core = CoreProblem(cast(Any, known), Limit(interrupt=stop))
     assert core.solve() is None
     stop.set()
     assert core.solve() is StopReason.INTERRUPTED

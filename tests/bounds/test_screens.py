@@ -83,7 +83,7 @@ def census_instance(requirements: list[km.privacy.Requirement], rows: int = 300)
     return reduced(km.Problem(km.Table.from_frame(census(rows), quasi, "occupation"), requirements))
 
 
-CENSUS = {
+CENSUS: dict[str, list[Any]] = {
     "shares": [km.KAnonymity(3), km.LDiversity(2)],
     "presence": [km.KAnonymity(3), km.PSensitivity(3)],
     "shares and presence": [km.LDiversity("1.5"), km.PSensitivity(3)],

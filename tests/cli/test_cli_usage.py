@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import json
 import os
@@ -12,7 +11,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -25,10 +23,7 @@ import kanon_milp as km
 from kanon_milp.bounds import Certificate
 from kanon_milp.cli.studies import have_run
 from kanon_milp.methods import progress
-from kanon_milp.methods.warm_up import warm_up
 from kanon_milp.studies import display
-from kanon_milp.system.compilations import COMPILATIONS
-from kanon_milp.system.jit import compiled, number_compiled
 
 __all__ = ["table"]  # the fixture
 
@@ -138,64 +133,6 @@ def test_the_line_says_when_something_is_compiled(tmp_path: Path) -> None:
     line = progress.Line("highs")
     line.stage("search")
     assert "searching" in line.__rich__().plain
-
-    seen: list[str] = []
-    source = tmp_path / "probe.py"
-    source.write_text("def probe(x):\n    return x + 1\n")
-
-    def fresh() -> Callable[[int], int]:
-        spec = importlib.util.spec_from_file_location("probe", source)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return compiled(module.probe)  # type: ignore[no-any-return]
-
-    from numba.core import event
-
-    class Watch(event.Listener):
-        def on_start(self, _event: object) -> None:
-            seen.append(line.__rich__().plain)
-
-        def on_end(self, _event: object) -> None:
-            pass
-
-    before = number_compiled()
-    with event.install_listener("numba:compile", Watch()):
-        assert fresh()(1) == 2
-        assert number_compiled() == before + 1
-        assert len(seen) == 1
-        assert "compiling, once" in seen[0]
-        assert fresh()(1) == 2  # from the disk
-        assert number_compiled() == before + 1
-    assert not COMPILATIONS.open
-    assert "compiling" not in line.__rich__().plain
-
-
-def test_where_nothing_can_be_kept_it_is_compiled_for_this_process() -> None:
-    names: dict[str, object] = {}
-    exec("def twice(x):\n    return 2 * x\n", names)  # no file, so no place beside it
-    before = number_compiled()
-    assert compiled(names["twice"])(4) == 8  # type: ignore[type-var, operator]
-    assert number_compiled() == before + 1
-
-
-@pytest.mark.processes
-def test_a_warm_up_leaves_nothing_to_compile() -> None:
-    warm_up()
-    assert warm_up()[0] == 0
-
-
-@pytest.mark.slow
-def test_a_warm_up_of_an_empty_cache_serves_other_processes(tmp_path: Path) -> None:
-    script = "from kanon_milp.methods.warm_up import warm_up; found, seconds = warm_up(); print(found, seconds > 0)"
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    first, second = (
-        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)
-        for _ in range(2)
-    )
-    assert int(first.stdout.split()[0]) > 100
-    assert second.stdout == "0 True\n"
 
 
 def test_a_note_stands_in_the_report(monkeypatch: pytest.MonkeyPatch) -> None:

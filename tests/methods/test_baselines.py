@@ -17,7 +17,7 @@ from oracle import optimum
 from strategies import Case, cases
 
 import kanon_milp as km
-from kanon_milp.methods import m_approximation
+from kanon_milp.methods import approximate
 from kanon_milp.problem.column_values import mixed_key
 
 relaxed = settings(
@@ -146,7 +146,7 @@ def test_m_approximation_ends_when_it_is_asked_to(at: str, monkeypatch: pytest.M
 
     if at == "before":
         stop.set()
-    monkeypatch.setattr(m_approximation, "mixed_key", ask)
+    monkeypatch.setattr(approximate, "mixed_key", ask)
     result = km.solve(asked, method="m_approximation", interrupt=stop)
     assert (result.stop_reason, result.proof, result.objective, result.verified) == ("interrupted", "none", 10, True)
     assert "all rows are one group" in result.message

@@ -11,8 +11,7 @@ from scipy.optimize import Bounds, LinearConstraint, OptimizeResult, milp
 import kanon_milp as km
 from kanon_milp.bounds.condensed import Condensed, condense
 from kanon_milp.formulations.row_assignment import place_rows
-from kanon_milp.methods import condensed_core
-from kanon_milp.methods.condensed_core import _Point, _refined, held, near
+from kanon_milp.methods.core_problem import _Point, _refined, held, near
 from kanon_milp.presolve.instance import prepare
 from kanon_milp.solvers.model import LinearModel
 
@@ -60,21 +59,17 @@ def condensed() -> Condensed:
     return condense(instance, ample, np.zeros(instance.types.count, dtype=bool))
 
 
-def test_the_candidates_that_share_row_types_are_decided_anew(
-    condensed: Condensed, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_candidates_that_share_row_types_are_decided_anew(condensed: Condensed) -> None:
     scarce = np.zeros(condensed.instance.candidates.count, dtype=bool)
     scarce[condensed.candidates[0]] = True
     types = set(condensed.row_type[condensed.candidate == 0].tolist())
     competing = {
         g for i, g in zip(condensed.row_type.tolist(), condensed.candidate.tolist(), strict=True) if i in types
     }
-    monkeypatch.setattr(condensed_core, "MOST_FREE", len(competing))
-    found = near(condensed, scarce)
+    found = near(condensed, scarce, len(competing))
     assert found is not None
     assert set(np.flatnonzero(found).tolist()) == competing
-    monkeypatch.setattr(condensed_core, "MOST_FREE", len(competing) - 1)
-    assert near(condensed, scarce) is None
+    assert near(condensed, scarce, len(competing) - 1) is None
 
 
 def test_the_others_are_as_they_were(condensed: Condensed) -> None:

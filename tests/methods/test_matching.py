@@ -15,7 +15,6 @@ from present import present
 import kanon_milp as km
 from kanon_milp.bounds import certify
 from kanon_milp.errors import InputError
-from kanon_milp.methods import matching_phases
 from kanon_milp.verify.certificate import check_certificate
 from kanon_milp.verify.tables import SuppressedRows
 
@@ -71,28 +70,27 @@ def small() -> tuple[km.Problem, float | None]:
     return problem, km.solve(problem, method="milp").require_optimal().objective
 
 
-@pytest.mark.parametrize("smallest", ["EASY", "CLOSING", "FACE"])
-def test_each_way_to_the_end_gives_the_optimum(
-    smallest: str, small: tuple[km.Problem, float | None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+NO_GROUPS = {f"simplex_matching.{name}": 0 for name in ("easy", "closing", "face")}
+
+
+@pytest.mark.parametrize("name", NO_GROUPS)
+def test_each_way_to_the_end_gives_the_optimum(name: str, small: tuple[km.Problem, float | None]) -> None:
     problem, expected = small
-    for name in ("EASY", "CLOSING", "FACE"):
-        monkeypatch.setattr(matching_phases, name, 0 if name != smallest else getattr(matching_phases, name))
-    assert solved(problem).require_optimal().objective == expected
+    others = {each: value for each, value in NO_GROUPS.items() if each != name}
+    assert solved(problem, parameters=others).require_optimal().objective == expected
 
 
-def test_where_groups_are_too_many_the_direct_model_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("EASY", "CLOSING", "FACE"):
-        monkeypatch.setattr(matching_phases, name, 0)
+def test_where_groups_are_too_many_the_direct_model_ends_it() -> None:
     for problem in (census_problem(80, 2), diversity(60)):
-        assert solved(problem).require_optimal().objective == km.solve(problem, method="milp").objective
+        result = solved(problem, parameters=NO_GROUPS)
+        assert result.require_optimal().objective == km.solve(problem, method="milp").objective
+        assert result.phases[-1].name == "early model"
 
 
-def test_where_groups_are_too_many_within_a_limit_the_hybrid_method_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("EASY", "CLOSING", "FACE"):
-        monkeypatch.setattr(matching_phases, name, 0)
+def test_where_groups_are_too_many_within_a_limit_the_hybrid_method_goes_on() -> None:
     for problem in (census_problem(80, 2), diversity(40)):
-        result = solved(problem, time_limit=60)
+        result = solved(problem, time_limit=60, parameters=NO_GROUPS)
+        assert {"matching program", "search"} & {run.name for run in result.phases}
         assert result.message.startswith("simplex matching did not settle it")
         assert result.require_optimal().objective == km.solve(problem, method="milp").objective
 

@@ -13,7 +13,8 @@ import pytest
 from command_line import run
 
 import kanon_milp as km
-from kanon_milp.methods import greedy, registry
+from kanon_milp.methods import registry
+from kanon_milp.methods.approximate import solve_greedy
 
 FRAME = pl.DataFrame({"age": ["1", "1", "2", "2", "2"], "sex": ["f", "m", "f", "f", "m"]})
 TABLE = km.Table.from_frame(FRAME, ["age", "sex"])
@@ -133,7 +134,7 @@ def test_a_method_must_end_its_session(tmp_path: Path) -> None:
 
 
 def test_what_is_registered_must_be_a_method_with_a_free_name() -> None:
-    run_nothing = greedy.solve_greedy
+    run_nothing = solve_greedy
     for name, said in (("milp", "built in"), ("auto", "built in"), (" ", "printable"), ("a\nb", "printable")):
         with pytest.raises(km.InputError, match=said):
             km.register_method(km.Method(name, "", run_nothing))
@@ -145,20 +146,20 @@ def test_what_is_registered_must_be_a_method_with_a_free_name() -> None:
 
 
 def test_a_method_is_replaced_only_on_demand() -> None:
-    run = greedy.solve_greedy
+    run = solve_greedy
     first, second = km.Method("mine", "the first", run), km.Method("mine", "the second", run)
     try:
         km.register_method(first)
         km.register_method(first)  # the same
         with pytest.raises(km.InputError, match=r'"mine" is registered already; .*replace=True'):
             km.register_method(second)
-        assert registry._METHODS["mine"] is first
+        assert registry.METHODS["mine"] is first
         km.register_method(second, replace=True)
-        assert registry._METHODS["mine"] is second
+        assert registry.METHODS["mine"] is second
         with pytest.raises(km.InputError, match="built in"):
             km.register_method(km.Method("milp", "", run), replace=True)
     finally:
-        registry._METHODS.pop("mine", None)
+        registry.METHODS.pop("mine", None)
 
 
 BROUGHT = """

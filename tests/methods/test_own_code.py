@@ -183,7 +183,7 @@ def method() -> Callable[[Callable[[km.Session], Any]], km.Result]:
         try:
             return km.solve(PROBLEM, method="told")
         finally:
-            registry._METHODS.pop("told")
+            registry.METHODS.pop("told")
 
     return solve
 
@@ -257,7 +257,7 @@ def test_a_method_that_refuses_by_nonsense() -> None:
             with pytest.raises(km.InputError, match=f'^the method "told": refuses {said}'):
                 km.solve(PROBLEM, method="told")
         finally:
-            registry._METHODS.pop("told")
+            registry.METHODS.pop("told")
 
 
 def test_a_method_that_raises(method: Any) -> None:

@@ -6,7 +6,6 @@ import concurrent.futures as cf
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -18,13 +17,12 @@ from present import present
 
 import kanon_milp as km
 from kanon_milp.methods import hybrid, portfolio
-from kanon_milp.methods.outcome import Bound, Outcome
+from kanon_milp.methods.phases import Estimate, Known, Phase
 from kanon_milp.methods.portfolio import FIRST, Answer
 from kanon_milp.methods.registry import choose
-from kanon_milp.methods.result import Result
-from kanon_milp.methods.session import Session
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.system.clock import Clock
+from kanon_milp.system.limit import Limit
 
 
 def masked_problem(rows: int = 200) -> km.Problem:
@@ -33,18 +31,28 @@ def masked_problem(rows: int = 200) -> km.Problem:
     return km.Problem(table, [km.LDiversity("5/3")], km.PatternMask.random(Q8, 12, 0))
 
 
-def waits(session: Session) -> Result:
-    """A hybrid method that finds nothing, and ends when it is told to."""
-    while not session.limit.over:
-        time.sleep(0.02)
-    return session.end(Outcome().stopped(session.limit.reason, "nothing was found"))
+def hybrid_of(patch: pytest.MonkeyPatch, bound: int | None = None) -> None:
+    """The hybrid method has its first table, and proves this bound; without one it does nothing until it is told to
+    end."""
 
+    class Only(Phase):
+        name = "only"
+        done = False
 
-def ends(bound: int) -> Callable[[Session], Result]:
-    """One that has the first table, and a bound."""
-    return lambda session: session.end(
-        session.fallback(Outcome(bound=Bound(Fraction(bound), ("own bound",))).stopped("time_limit", "it is late"))
-    )
+        def applies(self, known: Known) -> bool:
+            return not self.done
+
+        def estimate(self, known: Known) -> Estimate:
+            return Estimate(1.0, 0.5)
+
+        def run(self, known: Known, limit: Limit) -> None:
+            self.done = True
+            if bound is not None:
+                known.tracker.higher(bound, ("own bound",))
+            while bound is None and not limit.over:
+                time.sleep(0.02)
+
+    patch.setattr(hybrid, "PHASES", (Only,))
 
 
 @pytest.mark.parametrize("problem", [census_problem(60, 3), masked_problem(80)], ids=["k", "l"])
@@ -63,7 +71,7 @@ def test_its_optimum_is_that_of_one_model(problem: km.Problem) -> None:
 
 
 def test_a_proof_of_direct_milp_ends_the_hybrid_method(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hybrid, "solve_hybrid", waits)
+    hybrid_of(monkeypatch)
     problem = masked_problem(60)
     result = km.solve(problem, method="portfolio", threads=2, time_limit=120)
     assert result.is_optimal
@@ -83,7 +91,7 @@ def test_at_the_end_the_better_table_and_the_higher_bound_are_the_result(
     for groups in (None, best.groups):
         answer = Answer("time_limit", groups, Fraction(theirs), ("solver",), "")
         monkeypatch.setattr(portfolio, "ProcessPool", lambda _workers, answer=answer: Answered(answer))
-        monkeypatch.setattr(hybrid, "solve_hybrid", ends(ours))
+        hybrid_of(monkeypatch, ours)
         result = km.solve(problem, method="portfolio", threads=2, time_limit=60)
         assert (result.proof, result.stop_reason, result.bound) == ("bound", "time_limit", 9)
         assert (result.objective == best.objective) == (groups is not None)
@@ -95,14 +103,14 @@ def test_a_bound_above_a_verified_table_is_discarded(monkeypatch: pytest.MonkeyP
     problem = census_problem(60, 3)
     answer = Answer("optimal", None, Fraction(10**6), ("solver",), "")
     monkeypatch.setattr(portfolio, "ProcessPool", lambda _workers: Answered(answer))
-    monkeypatch.setattr(hybrid, "solve_hybrid", ends(1))
+    hybrid_of(monkeypatch, 1)
     result = km.solve(problem, method="portfolio", threads=2, time_limit=60)
     assert (result.proof, result.stop_reason) == ("none", "error")
 
 
 def test_a_process_that_is_lost_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(portfolio, "_direct", odd_jobs.die)
-    monkeypatch.setattr(hybrid, "solve_hybrid", ends(3))
+    hybrid_of(monkeypatch, 3)
     result = km.solve(census_problem(60, 3), method="portfolio", threads=2, time_limit=5)
     assert (result.proof, result.bound, result.verified) == ("bound", 3, True)
     assert "1 worker process was lost (exit code 3)" in result.message
@@ -112,13 +120,13 @@ def test_a_table_of_no_candidate_is_kept(monkeypatch: pytest.MonkeyPatch) -> Non
     answer = Answer("time_limit", None, Fraction(1), ("solver",), "")
     monkeypatch.setattr(portfolio, "ProcessPool", lambda _workers: Answered(answer))
     monkeypatch.setattr(portfolio, "assignment_of_groups", lambda *_: None)
-    monkeypatch.setattr(hybrid, "solve_hybrid", ends(3))
+    hybrid_of(monkeypatch, 3)
     result = km.solve(census_problem(60, 3), method="portfolio", threads=2, time_limit=60)
     assert (result.proof, result.bound, result.verified) == ("bound", 3, True)
 
 
 def test_a_solver_that_fails_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hybrid, "solve_hybrid", ends(3))
+    hybrid_of(monkeypatch, 3)
     options: dict[str, object] = {"nonsense": 1}
     result = km.solve(census_problem(60, 3), method="portfolio", threads=2, time_limit=20, solver_options=options)
     assert (result.proof, result.bound, result.verified) == ("bound", 3, True)
@@ -129,7 +137,7 @@ def test_a_solver_that_fails_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None
 def test_what_a_failed_solver_has_proven_before_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = Answer("error", None, Fraction(7), ("solver",), "numeric trouble")
     monkeypatch.setattr(portfolio, "ProcessPool", lambda _workers: Answered(answer))
-    monkeypatch.setattr(hybrid, "solve_hybrid", ends(3))
+    hybrid_of(monkeypatch, 3)
     result = km.solve(census_problem(60, 3), method="portfolio", threads=2, time_limit=60)
     assert (result.proof, result.bound, result.verified) == ("bound", 7, True)
     assert "direct MILP, which ran beside the hybrid method, failed: numeric trouble" in result.message
@@ -138,7 +146,7 @@ def test_what_a_failed_solver_has_proven_before_is_kept(monkeypatch: pytest.Monk
 def test_infeasible_is_refuted_by_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = Answer("infeasible", None, None, ("solver",), "")
     monkeypatch.setattr(portfolio, "ProcessPool", lambda _workers: Answered(answer))
-    monkeypatch.setattr(hybrid, "solve_hybrid", ends(1))
+    hybrid_of(monkeypatch, 1)
     result = km.solve(census_problem(60, 3), method="portfolio", threads=2, time_limit=60)
     assert (result.proof, result.stop_reason, result.verified) == ("none", "error", True)
     assert "says infeasible, which this table refutes" in result.message
@@ -207,3 +215,7 @@ class Answered:
     def lost(self, _future: object) -> bool:
         """It is there."""
         return False
+
+    def losses(self) -> str:
+        """None."""
+        return ""

@@ -99,8 +99,8 @@ def test_a_gap_that_a_model_has_closed_at_the_limit_is_said(monkeypatch: pytest.
     def solve(core: CoreProblem) -> StopReason:
         assert core.tracker.best is not None
         core.tracker.higher(core.tracker.best.cost - 1, ("own bound",))
-        core.message = "of a model that is no longer needed" if len(messages) == 0 else core.message
-        messages.append(core.message)
+        core.last.message = "of a model that is no longer needed" if len(messages) == 0 else core.last.message
+        messages.append(core.last.message)
         return StopReason.TIME_LIMIT
 
     messages: list[str] = []

@@ -93,4 +93,4 @@ def test_a_method_that_writes_into_the_instance_is_refused() -> None:
         with pytest.raises(km.InputError, match=r'method "writes" wrote into the arrays'):
             km.solve(PROBLEM, method="writes")
     finally:
-        registry._METHODS.pop("writes")
+        registry.METHODS.pop("writes")

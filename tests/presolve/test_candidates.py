@@ -11,8 +11,7 @@ from strategies import Case, cases
 
 import kanon_milp as km
 from kanon_milp.presolve.instance import Instance, prepare
-from kanon_milp.presolve.reductions import reduce
-from kanon_milp.presolve.reductions.base import Dropped
+from kanon_milp.presolve.reductions import Dropped, reduce
 
 Q8 = ["sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation"]
 

@@ -1,21 +1,13 @@
-"""Lists of different lengths as arrays, against plain lists; compiled code from a version that is gone."""
+"""Lists of different lengths as arrays, against plain lists."""
 
 from __future__ import annotations
 
-import importlib.util
-import pickle
-import sys
-from pathlib import Path
-from types import ModuleType
-
-import numba
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kanon_milp.presolve.ragged import Ragged, split_evenly, stable_order
-from kanon_milp.system.jit import number_compiled
 
 lists = st.lists(st.lists(st.integers(0, 5), max_size=4), max_size=6)
 
@@ -45,33 +37,6 @@ def test_transposed(given_lists: list[list[int]]) -> None:
     holders, places = ragged.transposed(6)
     assert read(holders) == [[s for s, each in enumerate(given_lists) for x in each if x == i] for i in range(6)]
     assert ragged.values[places].tolist() == [i for i, held in enumerate(holders.lengths.tolist()) for _ in range(held)]
-
-
-def loaded(path: Path, name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="files that are open cannot be changed")
-def test_compiled_code_that_cannot_be_read_any_more_is_compiled_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(numba.config, "CACHE_DIR", "")  # beside the source, whatever NUMBA_CACHE_DIR says
-    source = "from kanon_milp.system.jit import compiled\n\n@compiled\ndef twice(x):\n    return 2 * x\n"
-    (tmp_path / "doubling.py").write_text(source)
-    assert loaded(tmp_path / "doubling.py", "doubling").twice(3) == 6
-    (index,) = tmp_path.rglob("*.nbi")
-    # as where the class of an argument is gone
-    index.write_bytes(pickle.dumps(numba.__version__, protocol=-1) + b"ckanon_milp.errors\nGoneForGood\n.")
-    before = number_compiled()
-    assert loaded(tmp_path / "doubling.py", "doubling").twice(4) == 8
-    assert number_compiled() == before + 1
-    assert loaded(tmp_path / "doubling.py", "doubling").twice(5) == 10  # from the disk
-    assert number_compiled() == before + 1
 
 
 @pytest.mark.parametrize("numbers", [1, 7, 1 << 16, (1 << 16) + 1, 1 << 20, 1 << 31, 1 << 33])

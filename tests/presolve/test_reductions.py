@@ -34,11 +34,11 @@ from kanon_milp.bounds import ExactDual
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.presolve.assignment import expand
 from kanon_milp.presolve.instance import prepare, with_candidates
+from kanon_milp.presolve.kernel import Kernel
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.presolve.reductions import (
     Dominance,
     EqualSignature,
-    Kernel,
     Viability,
     reduce,
 )

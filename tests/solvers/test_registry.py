@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -228,7 +229,7 @@ def test_an_installed_package_brings_a_solver_by_its_entry_point(tmp_path: Path)
     refused = json.loads(done.stdout)
     for name, said in (
         ("broken", "cannot be loaded: AttributeError"),
-        ("other", "calls itself 'scipy'"),
+        ("other", 'calls itself "scipy"'),
         ("SciPy", 'did you mean "scipy"?'),
     ):
         code, _, error = refused[name]
@@ -273,10 +274,13 @@ class Answering(SolverAdapter):
 
 
 @pytest.fixture(autouse=True)
-def only_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    from kanon_milp.solvers import registry
+def only_here() -> Iterator[None]:
+    from kanon_milp.solvers.registry import SOLVERS
 
-    monkeypatch.setattr(registry, "_registered", {})
+    before = dict(SOLVERS)
+    yield
+    SOLVERS.clear()
+    SOLVERS.update(before)
 
 
 @pytest.fixture
@@ -353,7 +357,7 @@ NONE = RawResult(None, None, None)
         (Answering, "no object of the class can be made"),
         (Nameless(NONE), "needs a name"),
         (Tuples(NONE), "needs capabilities"),
-        (Taken(NONE), "is a solver of this package"),
+        (Taken(NONE), "is built in"),
         (Idle, "needs a method run"),
     ],
 )

@@ -41,7 +41,7 @@ from kanon_milp.bounds.rank_one_cuts import separate
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.presolve.reductions.base import Dropped, drop_pairs, with_pairs
+from kanon_milp.presolve.reductions import Dropped, drop_pairs, with_pairs
 from kanon_milp.system.arrays import Flags, Floats
 from kanon_milp.system.limit import NO_LIMIT, Limit
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import pyomo.environ as pyo
-
 from kanon_milp.errors import InputError
 from kanon_milp.problem.arguments import integer
 from kanon_milp.problem.distances.base import distinct_labels
@@ -19,26 +17,20 @@ from kanon_milp.problem.privacy.base import (
     NUMBER,
     Parameter,
     Requirement,
-    Shortfall,
     ValueLimits,
-    few_rows,
     name_attribute,
     sensitive_names,
 )
-from kanon_milp.problem.privacy.cells import Rows
-from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.privacy.k_anonymity import KAnonymity
-from kanon_milp.problem.privacy.shares import Caps, declare_caps, smallest_within, viable_within
+from kanon_milp.problem.privacy.shares import LimitedValues
 from kanon_milp.problem.records import Group
-from kanon_milp.system.arrays import Flags
 
 if TYPE_CHECKING:
-    from kanon_milp.problem.hierarchies import Label
     from kanon_milp.problem.table import Table
 
 
 @dataclass(frozen=True)
-class AlphaKAnonymity(Requirement):
+class AlphaKAnonymity(LimitedValues):
     """Each group has at least k rows, and each of the values at most the share α of it (Wong, Li, Fu, Wang 2006).
 
     values: the sensitive values meant (None among them: missing); by default all, which is frequency l-diversity with
@@ -60,6 +52,8 @@ class AlphaKAnonymity(Requirement):
         "values": Parameter(LIST, "the sensitive values meant; default all"),
     }
     sentence: ClassVar[str] = "no value{about} has more than the share {alpha} of a group of at least {alpha_k}"
+    compares: ClassVar[bool] = False
+    most: ClassVar[str] = "α·n"
     merge_closed: ClassVar[bool] = True  # shares of a union lie between those of its parts, and its size is their sum
 
     def __post_init__(self) -> None:
@@ -101,51 +95,14 @@ class AlphaKAnonymity(Requirement):
         """The number k."""
         return int(self.k)
 
-    def smallest_group(self, table_group: Group) -> int:
-        """k, or what integer numbers of rows need to stay within the shares."""
-        counts = table_group.sensitive[self.attributes[0]]
-        return max(int(self.k), smallest_within(self._caps(counts), counts))
-
-    def holds(self, group: Group) -> bool:
-        """Size and shares."""
-        counts = group.sensitive[self.attributes[0]]
-        named = counts if self.values is None else self.values
-        return group.size >= self.k and all(counts.get(value, 0) <= self.exact * group.size for value in named)
-
-    def viable(self, instance: InstanceData) -> Flags:
-        """Enough rows, and a fractional group within the shares exists."""
-        (attribute,) = self.attributes
-        within = viable_within(instance, attribute, self._caps(instance.table_group.sensitive[attribute]))
-        return within & (instance.candidates.support >= self.k)
-
-    def shortfall(self, table_group: Group) -> Shortfall | None:
-        """The value that has more than α·n rows, or too small a table."""
-        if short := few_rows(int(self.k), table_group):
-            return short
-        (attribute,) = self.attributes
-        for value, share in self._caps(table_group.sensitive[attribute]).items():
-            rows = table_group.sensitive[attribute][value]
-            if rows > share * table_group.size:
-                return Shortfall(
-                    f"{rows} of {table_group.size} rows, more than α·n = {share * table_group.size}", attribute, value
-                )
-        return None
-
-    def declare(self, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:
-        """S_g ≥ k·y[g] and X_σg ≤ α·S_g."""
-        (attribute,) = self.attributes
-        rows = Rows(model, instance)
-
-        @block.Constraint(model.CANDIDATES, doc="an open group has at least k rows")
-        def size(_block: pyo.Block, g: int) -> object:
-            return rows.size(g) >= self.k * model.open[g]
-
-        declare_caps(block, model, instance, attribute, self._caps(instance.table_group.sensitive[attribute]))
-
     def relaxations(self, table_group: Group) -> tuple[ValueLimits, ...]:
-        """Upper shares."""
+        """X_σ ≤ α·S for the values σ meant."""
         (attribute,) = self.attributes
-        return (ValueLimits(attribute, upper=self._caps(table_group.sensitive[attribute]), complete=True),)
+        upper = {
+            value: self.exact if self.values is None or value in self.values else Fraction(1)
+            for value in table_group.sensitive[attribute]
+        }
+        return (ValueLimits(attribute, upper=upper, complete=True),)
 
     def certified(self, _table: Table) -> tuple[Requirement, ...]:
         """All of it; the size alone where some values are meant, since `describe` does not name them."""
@@ -156,7 +113,3 @@ class AlphaKAnonymity(Requirement):
         """α, k, the attribute, and how many values are meant (not which)."""
         meant = {} if self.values is None else {"values": len(self.values)}
         return {**both("alpha", self.exact), "alpha_k": int(self.k), "sensitive": self.sensitive, **meant}
-
-    def _caps(self, counts: Mapping[Label, int]) -> Caps:
-        one = Fraction(1)
-        return {value: self.exact if self.values is None or value in self.values else one for value in counts}

@@ -103,6 +103,19 @@ class ValueLimits:
         """Whether different values, and the size, are all that a group needs: any further row leaves it so."""
         return self.complete and not self.lower and not self.upper and self.emd is None
 
+    @property
+    def present(self) -> int:
+        """How many values must be there, since they have a least share."""
+        return sum(share > 0 for share in self.lower.values())
+
+    def hold(self, counts: Mapping[Label, int], size: int) -> bool:
+        """Whether a group of this size with these rows by value is within the shares and has enough values."""
+        return (
+            len(counts) >= self.different
+            and all(rows <= self.upper[value] * size for value, rows in counts.items() if value in self.upper)
+            and all(counts.get(value, 0) >= share * size for value, share in self.lower.items())
+        )
+
 
 class Requirement(ABC):
     """A property that each group must have. One file each in `privacy/`, one line each in its registry.

@@ -5,24 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
-
-import pyomo.environ as pyo
+from typing import ClassVar
 
 from kanon_milp.errors import InputError
 from kanon_milp.problem.exact import Number, both, exact_parameter
-from kanon_milp.problem.privacy.base import NUMBER, Parameter, Requirement, ValueLimits, name_attribute
-from kanon_milp.problem.privacy.instance_data import InstanceData
-from kanon_milp.problem.privacy.shares import Caps, declare_caps, smallest_within, viable_within
+from kanon_milp.problem.privacy.base import NUMBER, Parameter, ValueLimits, name_attribute
+from kanon_milp.problem.privacy.shares import LimitedValues
 from kanon_milp.problem.records import Group
-from kanon_milp.system.arrays import Flags
-
-if TYPE_CHECKING:
-    from kanon_milp.problem.hierarchies import Label
 
 
 @dataclass(frozen=True)
-class BetaLikeness(Requirement):
+class BetaLikeness(LimitedValues):
     """Basic β-likeness (Cao, Karras 2012, Definition 2): the share q of each value in a group exceeds its share p in
     the table by at most β·p, that is q ≤ (1+β)·p.
 
@@ -51,39 +44,13 @@ class BetaLikeness(Requirement):
         """The number β."""
         return exact_parameter(self.beta, "beta")
 
-    def smallest_group(self, table_group: Group) -> int:
-        """What integer numbers of rows need to stay within the shares."""
-        counts = table_group.sensitive[self.attributes[0]]
-        return smallest_within(self._caps(counts), counts)
-
-    def holds(self, group: Group) -> bool:
-        """n·N_σ ≤ (1+β)·r_σ·|group| for each value σ."""
-        table_group = group.reference
-        reference = table_group.sensitive[self.attributes[0]]
-        return all(
-            rows * table_group.size <= (1 + self.exact) * reference[value] * group.size
-            for value, rows in group.sensitive[self.attributes[0]].items()
-        )
-
-    def viable(self, instance: InstanceData) -> Flags:
-        """A fractional group within the shares exists."""
-        (attribute,) = self.attributes
-        return viable_within(instance, attribute, self._caps(instance.table_group.sensitive[attribute]))
-
-    def declare(self, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:
-        """X_σg ≤ (1+β)·p_σ·S_g."""
-        (attribute,) = self.attributes
-        declare_caps(block, model, instance, attribute, self._caps(instance.table_group.sensitive[attribute]))
-
     def relaxations(self, table_group: Group) -> tuple[ValueLimits, ...]:
-        """Upper shares."""
+        """X_σ ≤ (1+β)·p_σ·S for each value σ."""
         (attribute,) = self.attributes
-        return (ValueLimits(attribute, upper=self._caps(table_group.sensitive[attribute]), complete=True),)
+        counts = table_group.sensitive[attribute]
+        upper = {value: (1 + self.exact) * Fraction(rows, table_group.size) for value, rows in counts.items()}
+        return (ValueLimits(attribute, upper=upper, complete=True),)
 
     def describe(self) -> dict[str, object]:
         """The number β and the attribute."""
         return {**both("beta", self.exact), "sensitive": self.sensitive}
-
-    def _caps(self, counts: Mapping[Label, int]) -> Caps:
-        n = sum(counts.values())
-        return {value: (1 + self.exact) * Fraction(rows, n) for value, rows in counts.items()}

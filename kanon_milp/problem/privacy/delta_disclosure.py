@@ -16,12 +16,11 @@ from kanon_milp.errors import InputError
 from kanon_milp.problem.arguments import one_of
 from kanon_milp.problem.exact import Number, both, exact_parameter
 from kanon_milp.problem.privacy.base import NUMBER, TEXT, Parameter, Requirement, ValueLimits, name_attribute
-from kanon_milp.problem.privacy.cells import Rows, cells, distinct_values
+from kanon_milp.problem.privacy.cells import Rows, cells
 from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.privacy.p_sensitivity import PSensitivity
-from kanon_milp.problem.privacy.shares import Caps, declare_caps, smallest_within, viable_within
+from kanon_milp.problem.privacy.shares import Caps, LimitedValues, declare_caps
 from kanon_milp.problem.records import Group
-from kanon_milp.system.arrays import Flags
 
 if TYPE_CHECKING:
     from kanon_milp.problem.hierarchies import Label
@@ -115,7 +114,7 @@ ABSENT = ("violation", "ignored")
 
 
 @dataclass(frozen=True)
-class DeltaDisclosure(Requirement):
+class DeltaDisclosure(LimitedValues):
     """δ-disclosure privacy (Brickell, Shmatikov 2008, Definition 2): |log(q_σ/p_σ)| < δ for each value σ, where q is
     its share in the group and p its share in the table.
 
@@ -159,12 +158,6 @@ class DeltaDisclosure(Requirement):
         """As published; not where absent values are ignored."""
         return self.absent == "violation"
 
-    def smallest_group(self, table_group: Group) -> int:
-        """Integer numbers of rows within the upper shares; as published also one row of each value."""
-        counts = table_group.sensitive[self.attributes[0]]
-        size = smallest_within(self._upper(counts), counts)
-        return max(size, len(counts)) if self.absent == "violation" else size
-
     def holds(self, group: Group) -> bool:
         """Exact check of both sides for each value."""
         table_group = group.reference
@@ -179,16 +172,6 @@ class DeltaDisclosure(Requirement):
             if not below_power(max(ratio, 1 / ratio), self.exact, self.log):
                 return False
         return True
-
-    def viable(self, instance: InstanceData) -> Flags:
-        """A fractional group within the upper shares; as published also every value in the cover."""
-        (attribute,) = self.attributes
-        counts = instance.table_group.sensitive[attribute]
-        within = viable_within(instance, attribute, self._upper(counts))
-        if self.absent == "ignored":
-            return within
-        viable: Flags = within & (distinct_values(instance, self.attributes) == len(counts))
-        return viable
 
     def declare(self, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:
         """e^-δ·p_σ·S_g < X_σg < e^δ·p_σ·S_g, with exact integer coefficients for S_g ≤ n."""

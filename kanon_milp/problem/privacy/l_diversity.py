@@ -7,33 +7,26 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-import numpy as np
 import pyomo.environ as pyo
 
 from kanon_milp.errors import InputError, UndecidedError
 from kanon_milp.problem.arguments import column_names, one_of
 from kanon_milp.problem.exact import Number, both, exact_parameter
-from kanon_milp.problem.hierarchies import Label
 from kanon_milp.problem.privacy.base import (
     NUMBER,
     TEXT,
     Parameter,
-    Requirement,
-    Shortfall,
     Swept,
     ValueLimits,
     name_attribute,
     sensitive_names,
 )
-from kanon_milp.problem.privacy.cells import Rows, cells, declare_presence, distinct_values
+from kanon_milp.problem.privacy.cells import Rows, cells
 from kanon_milp.problem.privacy.instance_data import InstanceData
-from kanon_milp.problem.privacy.p_sensitivity import few_values
-from kanon_milp.problem.privacy.shares import Caps, declare_caps, largest_share, smallest_within, viable_within
-from kanon_milp.problem.records import Group
-from kanon_milp.system.arrays import Flags
+from kanon_milp.problem.privacy.shares import LimitedValues
+from kanon_milp.problem.records import Group, Label
 
 if TYPE_CHECKING:
-    from kanon_milp.problem.hierarchies import Label
     from kanon_milp.problem.table import Table
 
 Values = tuple[Label, ...]
@@ -142,7 +135,7 @@ FORMS = ("frequency", "distinct", "blocki-williams")
 
 
 @dataclass(frozen=True)
-class LDiversity(Requirement):
+class LDiversity(LimitedValues):
     """l-diversity in one of three forms.
 
     frequency: each value of the sensitive attribute makes up at most 1/l of each group (Wong et al. 2006; Bredereck et
@@ -174,6 +167,8 @@ class LDiversity(Requirement):
     }
     swept: ClassVar[Swept] = Swept(1, "1.5,2,3")
     sentence: ClassVar[str] = "each group is {l}-diverse in the values{about} ({form})"
+    compares: ClassVar[bool] = False
+    most: ClassVar[str] = "n/l"
     merge_closed: ClassVar[bool] = True  # a union has the values of both parts, and shares between theirs
 
     def __post_init__(self) -> None:
@@ -216,68 +211,31 @@ class LDiversity(Requirement):
         """Frequencies compare with the size."""
         return self.form == "frequency"
 
-    def smallest_group(self, table_group: Group) -> int:
-        """⌈l⌉ different values are needed; for a fraction l possibly more rows."""
-        if self.form != "frequency":
-            return int(self.exact)
-        counts = table_group.sensitive[self.attributes[0]]
-        return smallest_within(self._caps(counts), counts)
+    def relaxations(self, table_group: Group) -> tuple[ValueLimits, ...]:
+        """Upper shares, or different values of each attribute, which partners of each row are more than."""
+        if self.form == "frequency":
+            (attribute,) = self.attributes
+            upper = dict.fromkeys(table_group.sensitive[attribute], 1 / self.exact)
+            return (ValueLimits(attribute, upper=upper, complete=True),)
+        number, complete = int(self.exact), self.form == "distinct"
+        return tuple(ValueLimits(attribute, different=number, complete=complete) for attribute in self.attributes)
 
     def holds(self, group: Group) -> bool:
         """Exact check of one group."""
-        if self.form == "blocki-williams":
-            at = [group.names.index(name) for name in self.attributes]
-            present = {tuple(values[j] for j in at) for values in group.tuples}
-            return each_has_partners(sorted(present, key=str), int(self.exact))
-        counts = group.sensitive[self.attributes[0]]
-        if self.form == "distinct":
-            return len(counts) >= self.exact
-        return self.exact * max(counts.values()) <= group.size
-
-    def viable(self, instance: InstanceData) -> Flags:
-        """Enough different values; for frequencies: a fractional group within the shares exists."""
-        if self.form == "frequency":
-            (attribute,) = self.attributes
-            return viable_within(instance, attribute, self._caps(instance.table_group.sensitive[attribute]))
-        viable = np.ones(instance.candidates.count, dtype=bool)
-        for attribute in self.attributes:
-            viable &= distinct_values(instance, (attribute,)) >= int(self.exact)
-        return viable
-
-    def shortfall(self, table_group: Group) -> Shortfall | None:
-        """The value that has more than n/l rows, or an attribute with too few values."""
-        if self.form != "frequency":
-            return next((s for name in self.attributes if (s := few_values(int(self.exact), table_group, name))), None)
-        (attribute,) = self.attributes
-        value, rows = largest_share(table_group.sensitive[attribute])
-        if self.exact * rows <= table_group.size:
-            return None
-        return Shortfall(
-            f"{rows} of {table_group.size} rows, more than n/l = {table_group.size / self.exact}", attribute, value
-        )
+        if self.form != "blocki-williams":
+            return super().holds(group)
+        at = [group.names.index(name) for name in self.attributes]
+        present = {tuple(values[j] for j in at) for values in group.tuples}
+        return each_has_partners(sorted(present, key=str), int(self.exact))
 
     def declare(self, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:
-        """frequency: l·X_σg ≤ S_g for each value σ; the other forms: see `declare_presence` and `declare_partners`."""
-        if self.form == "frequency":
-            (attribute,) = self.attributes
-            declare_caps(block, model, instance, attribute, self._caps(instance.table_group.sensitive[attribute]))
-        elif self.form == "distinct":
-            declare_presence(block, model, instance, self.attributes, int(self.exact))
-        else:
+        """frequency: l·X_σg ≤ S_g for each value σ; blocki-williams: see `declare_partners`."""
+        if self.form == "blocki-williams":
             declare_partners(block, model, instance, self.attributes, int(self.exact))
-
-    def relaxations(self, table_group: Group) -> tuple[ValueLimits, ...]:
-        """Upper shares, or different values, which partners of each row are more than."""
-        if self.form == "frequency":
-            (attribute,) = self.attributes
-            return (ValueLimits(attribute, upper=self._caps(table_group.sensitive[attribute]), complete=True),)
-        number, complete = int(self.exact), self.form == "distinct"
-        return tuple(ValueLimits(attribute, different=number, complete=complete) for attribute in self.attributes)
+        else:
+            super().declare(block, model, instance)
 
     def describe(self) -> dict[str, object]:
         """The number l, the form and the attributes."""
         sensitive = self.sensitive if isinstance(self.sensitive, str | None) else list(self.sensitive)
         return {**both("l", self.exact), "form": self.form, "sensitive": sensitive}
-
-    def _caps(self, counts: Mapping[Label, int]) -> Caps:
-        return dict.fromkeys(counts, 1 / self.exact)

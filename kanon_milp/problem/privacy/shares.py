@@ -1,25 +1,103 @@
-"""Upper bounds on the share of sensitive values in a group, which several requirements are made of."""
+"""Requirements that limit the shares and the number of the values of one sensitive attribute in a group: `ValueLimits`
+says which, and all else that the package asks of a requirement follows from them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 import pyomo.environ as pyo
 
-from kanon_milp.problem.hierarchies import Label
-from kanon_milp.problem.privacy.cells import Rows, supports
+from kanon_milp.errors import counted
+from kanon_milp.problem.privacy.base import Requirement, Shortfall, ValueLimits, few_rows
+from kanon_milp.problem.privacy.cells import Rows, declare_presence, distinct_values, supports
 from kanon_milp.problem.privacy.instance_data import InstanceData
+from kanon_milp.problem.records import Group, Label
 from kanon_milp.system.arrays import Flags
 
 Caps = Mapping[Label, Fraction]
-HULL_LINES = 3  # of the hull of (size, rows with a value) that are stated beside the share itself
+HULL_LINES = 3  # of the hull of (size, rows with a value) in the model, besides the share itself
 HULL_SIZES = 200  # sizes above the smallest that are looked at for them
 SEARCHED = 10_000  # sizes of a group tried when looking for the smallest one
 SAFE = 1 << 62
+
+
+class LimitedValues(Requirement):
+    """A requirement that a group has exactly if it has `rows_asked` rows and what `relaxations` says, except where a
+    subclass says otherwise."""
+
+    compares: ClassVar[bool] = True  # whether the limits depend on the entire table
+    most: ClassVar[str] = ""  # how messages call the most rows that a value of the table may have
+
+    @abstractmethod
+    def relaxations(self, table_group: Group) -> Sequence[ValueLimits]:
+        """The limits, by attribute."""
+
+    def smallest_group(self, table_group: Group) -> int:
+        """What integer numbers of rows need to be within the limits."""
+        size = self.rows_asked
+        for limits in self.relaxations(table_group):
+            within = smallest_within(limits.upper, table_group.sensitive[limits.attribute]) if limits.upper else 1
+            size = max(size, limits.different, limits.present, within)
+        return size
+
+    def holds(self, group: Group) -> bool:
+        """Size, shares and different values."""
+        return group.size >= self.rows_asked and all(
+            limits.hold(group.sensitive[limits.attribute], group.size)
+            for limits in self.relaxations(group.reference if self.compares else group)
+        )
+
+    def viable(self, instance: InstanceData) -> Flags:
+        """Enough rows and different values, and a fractional group within the upper shares exists."""
+        viable: Flags = instance.candidates.support >= self.rows_asked
+        for limits in self.relaxations(instance.table_group):
+            if limits.upper:
+                viable &= viable_within(instance, limits.attribute, limits.upper)
+            if (different := max(limits.different, limits.present)) > 1:
+                viable &= distinct_values(instance, (limits.attribute,)) >= different
+        return viable
+
+    def shortfall(self, table_group: Group) -> Shortfall | None:
+        """Too few rows or different values, or the value that has too many rows."""
+        if short := few_rows(self.rows_asked, table_group):
+            return short
+        for limits in self.relaxations(table_group):
+            if short := few_values(limits.different, table_group, limits.attribute):
+                return short
+            counts = table_group.sensitive[limits.attribute]
+            for value, rows in sorted(counts.items(), key=lambda item: (item[1], str(item[0])), reverse=True):
+                most = limits.upper.get(value, Fraction(1)) * table_group.size
+                if rows > most:
+                    text = f"{rows} of {table_group.size} rows, more than {self.most} = {most}"
+                    return Shortfall(text, limits.attribute, value)
+        return None
+
+    def declare(self, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:
+        """S_g ≥ k·y[g] for k rows, X_σg ≤ cap_σ·S_g, or different values as `declare_presence` has them."""
+        (limits,) = self.relaxations(instance.table_group)
+        if "k" in self.parameters:
+            rows = Rows(model, instance)
+
+            @block.Constraint(model.CANDIDATES, doc="an open group has at least k rows")
+            def size(_block: pyo.Block, g: int) -> object:
+                return rows.size(g) >= self.rows_asked * model.open[g]
+
+        if limits.upper:
+            declare_caps(block, model, instance, limits.attribute, limits.upper)
+        else:
+            declare_presence(block, model, instance, (limits.attribute,), limits.different)
+
+
+def few_values(number: int, table: Group, attribute: str) -> Shortfall | None:
+    """What falls short in a table with fewer different values than each group needs."""
+    values = len(table.sensitive[attribute])
+    return Shortfall(f'column "{attribute}" has only {counted(values, "different value")}') if values < number else None
 
 
 def smallest_within(caps: Caps, counts: Mapping[Label, int]) -> int:
@@ -152,8 +230,3 @@ def declare_hull(
 
     doc = "what a share says of integer numbers of rows (the hull of sizes and rows with a value)"
     block.add_component(f"{name}_hull", pyo.Constraint(lines, rule=rule, doc=doc))
-
-
-def largest_share(counts: Mapping[Label, int]) -> tuple[Label, int]:
-    """The most frequent value and its rows."""
-    return max(counts.items(), key=lambda item: (item[1], str(item[0])))

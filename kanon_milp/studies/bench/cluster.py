@@ -80,17 +80,16 @@ def run_all(
     *,
     token: str,
     parallel: int,
-    warm: bool,
     on_row: Callable[[dict[str, Any]], None],
 ) -> None:
     """Run all tasks on the cluster and hand each row to `on_row`, in this thread, as it comes.
 
     A run whose host is lost is run again on another; where three hosts were lost under it, its row says so. token: of
-    the study. warm: whether hosts have to compile first. On any exception, such as Ctrl-C, all that runs is killed.
+    the study. On any exception, such as Ctrl-C, all that runs is killed.
     """
     distributed = importlib.import_module("distributed")
     futures = {
-        client.submit(_on_host, dict(task), token, parallel, warm, key=f"{task['run']}-{token}", pure=False): task
+        client.submit(_on_host, dict(task), token, parallel, key=f"{task['run']}-{token}", pure=False): task
         for task in tasks
     }
     try:
@@ -125,11 +124,9 @@ def _lost(task: Mapping[str, Any], error: BaseException) -> dict[str, Any]:
     }
 
 
-def _on_host(task: dict[str, Any], token: str, parallel: int, warm: bool) -> dict[str, Any]:
+def _on_host(task: dict[str, Any], token: str, parallel: int) -> dict[str, Any]:
     """Run a task in a worker: no more than so many at a time on its host, however many workers that has."""
     with _place(parallel, token):
-        if warm:
-            supervisor.warm_up(token)
         return supervisor.supervise(task, token)
 
 

@@ -18,7 +18,6 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-WARM_UP = "warm up"  # in the place of a run: compile what has to be compiled
 _PR_SET_PDEATHSIG = 1
 
 
@@ -31,16 +30,9 @@ def main() -> None:
     from kanon_milp.studies.bench.measured import ANSWER, Teller
 
     tell = Teller(int(sys.argv[1]))
-    answer = _warm_up() if task.get("kind") == WARM_UP else _measured(task, tell)
+    answer = _measured(task, tell)
     tell.say(ANSWER, row=answer)
     os._exit(0)  # a solver that was left behind may be at work in a thread
-
-
-def _warm_up() -> dict[str, Any]:
-    from kanon_milp.methods.warm_up import warm_up
-
-    compiled, _ = warm_up()
-    return {"compiled": compiled}
 
 
 def _measured(task: dict[str, Any], tell: Any) -> dict[str, Any]:

@@ -14,11 +14,10 @@ from typing import IO, Any
 import polars as pl
 
 from kanon_milp.errors import InputError
-from kanon_milp.methods.registry import AUTO
 from kanon_milp.studies.bench import supervisor
 from kanon_milp.studies.bench.checks import judged
 from kanon_milp.studies.bench.cluster import open_client, run_all
-from kanon_milp.studies.bench.plan import Run, plan
+from kanon_milp.studies.bench.plan import plan
 from kanon_milp.studies.bench.study import Study
 from kanon_milp.system.files import check_folder, write_file
 
@@ -132,10 +131,6 @@ def default_folder(name: str) -> Path:
     return Path("out") / "bench" / os.path.basename(name)
 
 
-SETTLED = frozenset({"solver", "milp", "greedy", "mondrian", "mondrian_relaxed", "m_approximation", "full_domain"})
-"""Methods that need no compiled inner loops, or few."""
-
-
 @dataclass(frozen=True)
 class Progress:
     """How far a study is: runs in all, those with a row, of these the ones from before."""
@@ -187,7 +182,6 @@ def run_study(
                     [run.as_dict() for run in missing],
                     token=secrets.token_hex(4),
                     parallel=study.parallel,
-                    warm=needs_compiled(study, missing),
                     on_row=add,
                 )
         frame = judged(read_folder(out))
@@ -201,14 +195,5 @@ def run_one(study: Study, identity: str) -> dict[str, Any]:
     if len(found) != 1:
         many = "several runs begin so" if found else "the study has no such run"
         raise InputError(f"--only {identity}: {many}")
-    if needs_compiled(study, found):
-        supervisor.warm_up()
     row = supervisor.supervise(found[0].as_dict())
     return next(judged(frame_of([row])).iter_rows(named=True))
-
-
-def needs_compiled(study: Study, runs: list[Run]) -> bool:
-    """Whether hosts should compile before the first run."""
-    if study.kind.name != "solve":
-        return study.kind.compiled
-    return any(run.method not in SETTLED or run.method == AUTO for run in runs)

@@ -25,7 +25,6 @@ import psutil
 from kanon_milp import __version__
 from kanon_milp.errors import InputError
 from kanon_milp.studies.bench.measured import ANSWER, DONE, POINT, READY
-from kanon_milp.studies.bench.one_run import WARM_UP
 
 
 @functools.cache
@@ -85,10 +84,9 @@ POLL = 0.05  # seconds between two looks at memory and clock
 END_SECONDS = 5.0  # between the answer and the end of the process
 MOST_POINTS = 2000  # of a trajectory; of more, every second one is left out
 
-_lock, _warming = threading.Lock(), threading.Lock()
+_lock = threading.Lock()
 _running: dict[int, str] = {}  # process → token of the study that it belongs to
 _stopped: set[str] = set()
-_warm = False
 
 
 class StoppedError(Exception):
@@ -189,16 +187,6 @@ def is_stopped(token: str) -> bool:
     return token in _stopped
 
 
-def warm_up(token: str = "") -> None:
-    """Have the inner loops compiled, once on each host, so that no run waits for it."""
-    global _warm  # noqa: PLW0603
-    with _warming:  # who comes second waits for the first
-        if not _warm:
-            task = {"kind": WARM_UP, "time_limit": START_SECONDS, "grace": 0.0, "threads": 2, "memory_limit": None}
-            _watched(task, token, _Watch())
-            _warm = True
-
-
 def stop(token: str) -> None:
     """Kill all processes of a study on this host, and start no more."""
     with _lock:
@@ -253,7 +241,7 @@ def check_system() -> None:
 
 def _start(task: Mapping[str, Any], token: str, pipe: int) -> subprocess.Popen[bytes]:
     threads = str(task["threads"])
-    pools = ("OMP", "OPENBLAS", "MKL", "NUMBA", "RAYON", "POLARS_MAX", "NUMEXPR")
+    pools = ("OMP", "OPENBLAS", "MKL", "RAYON", "POLARS_MAX", "NUMEXPR")
     names = [f"{name}_THREADS" if name == "POLARS_MAX" else f"{name}_NUM_THREADS" for name in pools]
     environment = {**os.environ, **dict.fromkeys(names, threads), "PYTHONHASHSEED": "0"}
     with _lock:  # between this and `stop` nothing starts

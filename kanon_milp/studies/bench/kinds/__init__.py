@@ -13,8 +13,7 @@ class Kind:
 
     name: in study files. run: module and name of a function (task, tell) -> Measured, imported in the process of a run
     only. ways: what its `methods` may be beside what it knows else. default: the method where none is named. solver,
-    formulation: whether these make a difference. compiled: whether its methods need the compiled inner loops.
-    parameters: what a study may set, with their defaults.
+    formulation: whether these make a difference. parameters: what a study may set, with their defaults.
 
     What measures steps instead of solving ends with the stop reason `MEASURED`.
     """
@@ -25,7 +24,6 @@ class Kind:
     default: str
     solver: bool = False
     formulation: bool = False
-    compiled: bool = True
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -46,7 +44,6 @@ KINDS: dict[str, Kind] = {
             "modeling.handover",
             ("ours", "pyomo", "pyomo_appsi", "pyomo_lp", "arrays"),
             "ours",
-            compiled=False,
         ),
         Kind(
             "presolve", "modeling.presolving", ("compress", "group_by", "scan", "candidates", "reduce", "bound"),

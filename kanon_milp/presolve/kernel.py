@@ -9,7 +9,7 @@ import numpy as np
 
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.presolve.reductions.base import Reduction, Step, supports
+from kanon_milp.presolve.reductions import Reduction, Step, supports
 from kanon_milp.problem.privacy.base import least_rows
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import Suppression
