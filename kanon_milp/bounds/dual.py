@@ -31,14 +31,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds.closed_form import (
-    Found,
-    PricedCandidates,
-    PricedRows,
-    different_values,
-    sorted_covers,
-    subproblems,
-)
+from kanon_milp.bounds.closed_form import Found, PricedCandidates, PricedRows, sorted_covers
 from kanon_milp.bounds.packing_cuts import NO_SETS, PackingCuts, TypeSets, mapped_sets
 from kanon_milp.bounds.parameters import SubproblemParameters
 from kanon_milp.bounds.pricing import cheapest_groups, unsorted_rows
@@ -50,6 +43,7 @@ from kanon_milp.bounds.tree_subproblem import Workspace, make_workspace
 from kanon_milp.bounds.valued_groups import Cells, CheapestGroups, cheapest_by_size
 from kanon_milp.bounds.valued_pricing import ALL_NODES, Answers, cheapest_valued_groups, nodes_of
 from kanon_milp.errors import InputError
+from kanon_milp.kernels.closed_form import different_values, subproblems
 from kanon_milp.kernels.tree_subproblem import TreeArrays, ValuedCandidates, ValuedRows
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.system.arrays import Flags, Floats, Ints
@@ -290,9 +284,9 @@ def _of_sizes(instance: Instance, exact: ExactDual, params: SubproblemParameters
     )
     found = Found(np.empty(candidates.count, np.int64), np.empty(candidates.count, np.int64))
     subproblems(
-        priced._replace(members=sorted_covers(candidates.covers, lambdas)),
-        PricedRows(counts, lambdas, lambdas, np.int64(0)),
-        np.int64(NEVER), True, found, np.zeros_like(counts),
+        *priced._replace(members=sorted_covers(candidates.covers, lambdas)),
+        *PricedRows(counts, lambdas, lambdas, np.int64(0)),
+        np.int64(NEVER), True, *found, np.zeros_like(counts),
     )  # fmt: skip
     phi = found.phi
     if exact.rank_one_cuts.count:
@@ -369,8 +363,8 @@ def _plain_phi(instance: Instance, relaxation: Relaxation, multipliers: Ints, de
     code, _ = instance.sensitive_codes((relaxation.attribute,))
     phi, nothing = np.empty(candidates.count, np.int64), np.empty(0, np.int64)
     different_values(
-        priced, PricedRows(instance.types.counts, multipliers, multipliers, np.int64(0)), (code, relaxation.presence),
-        np.int64(NEVER), True, np.ones(candidates.count, np.bool_), phi, nothing, (candidates.members, nothing),
+        *priced, *PricedRows(instance.types.counts, multipliers, multipliers, np.int64(0)), code, relaxation.presence,
+        np.int64(NEVER), True, np.ones(candidates.count, np.bool_), phi, nothing, candidates.members, nothing,
     )  # fmt: skip
     return phi
 

@@ -9,14 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from kanon_milp.bounds.closed_form import (
-    Found,
-    PricedCandidates,
-    PricedRows,
-    different_values,
-    sorted_covers,
-    subproblems,
-)
+from kanon_milp.bounds.closed_form import Found, PricedCandidates, PricedRows, sorted_covers
 from kanon_milp.bounds.packing_cuts import NO_SETS, PackingCuts, TypeSets
 from kanon_milp.bounds.parameters import SubproblemParameters
 from kanon_milp.bounds.registry import BoundLimit
@@ -26,6 +19,7 @@ from kanon_milp.bounds.small_groups import cheapest_small_groups, small_sizes, t
 from kanon_milp.bounds.tree_subproblem import make_workspace
 from kanon_milp.bounds.valued_groups import Cells, CheapestGroups, Taken, take_groups
 from kanon_milp.errors import InputError
+from kanon_milp.kernels.closed_form import different_values, subproblems
 from kanon_milp.kernels.tree_subproblem import TreeArrays, ValuedCandidates, ValuedRows
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged
@@ -141,7 +135,7 @@ class Evaluator:
                 priced.surcharge[begin:end],
             )  # fmt: skip
             found = Found(phi[begin:end], self._marginal[begin:end])
-            return float(subproblems(some, rows, np.float64(np.inf), everything, found, taken))
+            return float(subproblems(*some, *rows, np.float64(np.inf), everything, *found, taken))
 
         below = sum(self.each_part(part))
         return below, phi, self._taken.sum(axis=0)
@@ -251,10 +245,10 @@ class RequiredEvaluator(Evaluator):
         )  # fmt: skip
         phi = np.empty(end - begin)
         rows = NOTHING if taken is None else taken.rows
-        average = (self.instance.candidates.members, NOTHING if taken is None else taken.average)
+        average = NOTHING if taken is None else taken.average
         different_values(
-            some, PricedRows(self.counts, multipliers, self.order, rise), (relaxed.cells.rank, relaxed.tree.presence),
-            np.float64(np.inf), everything, left, phi, rows, average,
+            *some, self.counts, multipliers, self.order, rise, relaxed.cells.rank, relaxed.tree.presence,
+            np.float64(np.inf), everything, left, phi, rows, self.instance.candidates.members, average,
         )  # fmt: skip
         return phi
 

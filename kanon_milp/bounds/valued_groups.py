@@ -18,9 +18,9 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds.closed_form import ordered_covers
 from kanon_milp.bounds.relaxations import Relaxation
 from kanon_milp.bounds.tree_subproblem import ValuedCover, Workspace, cheapest_of_size, rounded
+from kanon_milp.kernels.covers import ordered_covers
 from kanon_milp.kernels.tree_subproblem import TreeArrays, ValuedCandidates, ValuedRows
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import indptr_of
@@ -67,8 +67,7 @@ class Cells:
     def covers(self, instance: Instance, multipliers: Floats | Ints) -> Ints32:
         """The covers, each sorted by value, then by falling multiplier."""
         order = np.lexsort((-multipliers, self.rank))
-        covers: Ints32 = ordered_covers(instance.candidates.covers, order)
-        return covers
+        return ordered_covers(*instance.candidates.covers, order)
 
     def candidates(
         self,

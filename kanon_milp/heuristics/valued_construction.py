@@ -8,7 +8,6 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from kanon_milp.bounds.closed_form import ordered_covers
 from kanon_milp.bounds.dual import DualPoint
 from kanon_milp.bounds.evaluation import RequiredEvaluator
 from kanon_milp.bounds.parameters import SubproblemParameters
@@ -23,6 +22,7 @@ from kanon_milp.heuristics.repair import repair
 from kanon_milp.heuristics.state import cell_cost
 from kanon_milp.heuristics.valued_moves import absorb, descend, mend_all, settle
 from kanon_milp.heuristics.valued_state import Rules, ValuedBoard, count_in, rules_of, violation_of
+from kanon_milp.kernels.covers import ordered_covers
 from kanon_milp.kernels.tree_subproblem import TreeArrays, ValuedCandidates, ValuedRows
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
@@ -107,7 +107,7 @@ def _place(
         rows=np.zeros(pairs, np.int64),
         value=value,
         members=candidates.members,
-        covers=ordered_covers(candidates.covers, order),
+        covers=ordered_covers(*candidates.covers, order),
         taken=np.zeros(types),
         amount=np.zeros(types, np.int64),
         counts=np.zeros((1, width), np.int32),

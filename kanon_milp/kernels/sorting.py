@@ -1,4 +1,4 @@
-"""Stable sorting, and arrays that grow: what kernels do to arrays while no Python may run."""
+"""Stable sorting, while no Python may run."""
 
 from __future__ import annotations
 

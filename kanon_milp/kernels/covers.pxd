@@ -1,0 +1,16 @@
+cimport cython
+
+@cython.locals(found=object, begins="long long[::1]", at="long long[::1]", candidates="int[::1]", into="long long[::1]",
+               filled="int[::1]", i="Py_ssize_t", g="Py_ssize_t")
+cpdef object ordered_covers(const long long[::1] indptr, const int[::1] members, const long long[::1] order)
+
+@cython.locals(begins=object, end="Py_ssize_t", inside="unsigned char[::1]", found="int[::1]", begin_of="long long[::1]",
+               at="Py_ssize_t", g="Py_ssize_t")
+cpdef object nested_candidates(
+    const long long[::1] indptr, const int[::1] members, const long long[::1] set_indptr, const int[::1] set_members,
+    Py_ssize_t types)
+
+@cython.locals(found=object, begins="long long[::1]", at="long long[::1]", by_first="int[::1]", inside="unsigned char[::1]",
+               into="double[::1]", i="Py_ssize_t", g="Py_ssize_t")
+cpdef object nested_shares(
+    const long long[::1] indptr, const int[::1] members, const double[::1] share, Py_ssize_t widest, Py_ssize_t types)

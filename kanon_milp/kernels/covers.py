@@ -1,0 +1,111 @@
+"""Covers of candidates, list by list: in another order, and which of them lie in sets of row types."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kanon_milp.kernels.growing import doubled
+from kanon_milp.system.arrays import Floats, Ints, Ints32
+
+try:
+    import cython
+except ImportError:
+    from kanon_milp.kernels import plain as cython
+
+
+def ordered_covers(indptr: Ints, members: Ints32, order: Ints) -> Ints32:
+    """The values of the covers, each with its row types in the order given (a permutation of all row types)."""
+    types, pairs, count = len(order), len(members), len(indptr) - 1
+    found = np.empty(pairs, np.int32)
+    # the candidates of each row type, ascending; and where the next one comes
+    begins, at = np.zeros(types + 1, np.int64), np.empty(types, np.int64)
+    candidates, into, filled = np.empty(pairs, np.int32), np.array(indptr), found
+    with cython.nogil:
+        for p in range(pairs):
+            begins[members[p] + 1] += 1
+        for i in range(types):
+            begins[i + 1] += begins[i]
+            at[i] = begins[i]
+        for g in range(count):
+            for p in range(indptr[g], indptr[g + 1]):
+                candidates[at[members[p]]] = g
+                at[members[p]] += 1
+        for e in range(types):
+            i = order[e]
+            for p in range(begins[i], begins[i + 1]):
+                g = candidates[p]
+                filled[into[g]] = i
+                into[g] += 1
+    return found
+
+
+def nested_candidates(
+    indptr: Ints, members: Ints32, set_indptr: Ints, set_members: Ints32, types: int
+) -> tuple[Ints, Ints32]:
+    """Per set of row types the candidates that cover none but these, as the two arrays of a `Ragged`."""
+    sets, count, end = len(set_indptr) - 1, len(indptr) - 1, 0
+    begins = np.zeros(sets + 1, np.int64)
+    inside, found, begin_of = np.zeros(types, np.uint8), np.empty(1024, np.int32), begins
+    with cython.nogil:
+        for s in range(sets):
+            first, last = set_indptr[s], set_indptr[s + 1]
+            for e in range(first, last):
+                inside[set_members[e]] = 1
+            for g in range(count):
+                begin, size = indptr[g], indptr[g + 1] - indptr[g]
+                if size > last - first or size == 0:
+                    continue
+                at = 0
+                while at < size and inside[members[begin + at]]:
+                    at += 1
+                if at == size:
+                    if end == len(found):
+                        with cython.gil:
+                            found = doubled(found)
+                    found[end] = g
+                    end += 1
+            begin_of[s + 1] = end
+            for e in range(first, last):
+                inside[set_members[e]] = 0
+    return begins, np.array(found[:end], np.int32)
+
+
+def nested_shares(indptr: Ints, members: Ints32, share: Floats, widest: int, types: int) -> Floats:
+    """Per candidate Σ share over those that cover none but its row types, (G,); 0 for more than `widest` of these."""
+    count = len(indptr) - 1
+    found = np.zeros(count)
+    # the candidates with a share, by the first row type that they cover
+    begins, at, by_first = np.zeros(types + 1, np.int64), np.empty(types, np.int64), np.empty(count, np.int32)
+    inside, into = np.zeros(types, np.uint8), found
+    with cython.nogil:
+        for g in range(count):
+            if share[g] > 0 and indptr[g + 1] > indptr[g]:
+                begins[members[indptr[g]] + 1] += 1
+        for i in range(types):
+            begins[i + 1] += begins[i]
+            at[i] = begins[i]
+        for g in range(count):
+            if share[g] > 0 and indptr[g + 1] > indptr[g]:
+                i = members[indptr[g]]
+                by_first[at[i]] = g
+                at[i] += 1
+        for p in range(count):
+            first, last = indptr[p], indptr[p + 1]
+            if last - first > widest:
+                continue
+            for e in range(first, last):
+                inside[members[e]] = 1
+            for e in range(first, last):
+                i = members[e]
+                for x in range(begins[i], begins[i + 1]):
+                    g = by_first[x]
+                    begin, end = indptr[g], indptr[g + 1]
+                    if end - begin > last - first:
+                        continue
+                    while begin < end and inside[members[begin]]:
+                        begin += 1
+                    if begin == end:
+                        into[p] += share[g]
+            for e in range(first, last):
+                inside[members[e]] = 0
+    return found
