@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from typing import Any
 
 compiled = False
 nogil = nullcontext()
 gil = nullcontext()
+longlong = int
+
+
+def cast(kind: Any, value: Any) -> Any:
+    """A number as one of another type."""
+    return kind(value)

@@ -28,11 +28,12 @@ cdef class FloatSubproblems(Subproblems):
     cdef readonly const double[::1] share, weight, cost, counts, multipliers
     cdef readonly double[::1] thetas, chosen_amounts
     cdef readonly double closeness, grain, tick, slack, tolerance
-    cdef public double w, theta, value
+    cdef public double w, theta, value, below
     cdef double held, slope, until
     cdef double[::1] keys, amounts, other_keys, other_amounts, fixed, side_values
     cdef double[::1] next_key, next_left, next_until, next_held, next_most
     cpdef double rounded(self, double slope, double grain) noexcept nogil
+    cdef long long rows_of(self, Py_ssize_t i) noexcept nogil
     cdef double whole(self, double x) noexcept nogil
 
 @cython.final
@@ -41,11 +42,12 @@ cdef class IntSubproblems(Subproblems):
     cdef readonly const long long[::1] share, weight, cost, counts, multipliers
     cdef readonly long long[::1] thetas, chosen_amounts
     cdef readonly long long closeness, grain, tick, slack, tolerance
-    cdef public long long w, theta, value
+    cdef public long long w, theta, value, below
     cdef long long held, slope, until
     cdef long long[::1] keys, amounts, other_keys, other_amounts, fixed, side_values
     cdef long long[::1] next_key, next_left, next_until, next_held, next_most
     cpdef long long rounded(self, long long slope, long long grain) noexcept nogil
+    cdef long long rows_of(self, Py_ssize_t i) noexcept nogil
     cdef long long whole(self, long long x) noexcept nogil
 
 ctypedef fused AnySubproblems:

@@ -111,7 +111,7 @@ class Subproblems:
     cell_value[first_cell:last_cell], and value number `cell` of them begins at begin + cell_begin[cell + g].
 
     What is found of it: the first `entries` of chosen and chosen_amounts are the rows of the group, whose value, times
-    the grain, is `value`; `size` and `lowest` are sizes that `kanon_milp.kernels.valued_groups` finds.
+    the grain, is `value`; `size`, `lowest` and `below` are what `kanon_milp.kernels.valued_groups` finds.
     """
 
     own: Ints
@@ -193,6 +193,7 @@ class FloatSubproblems(Subproblems):
     w: float
     theta: float
     value: float
+    below: float
     chosen_amounts: Floats
     # slopes of the open lists, rows of each, rows chosen for good of each and of the one that is worked on
     keys: Floats
@@ -223,6 +224,11 @@ class FloatSubproblems(Subproblems):
         """A slope times the grain as a slope, in integers rounded down to a multiple of `tick`."""
         return slope if grain == 1 else floored_float(slope, grain * self.tick) * self.tick
 
+    def rows_of(self, i: int) -> int:
+        """How many rows there are of a type, as an integer."""
+        count: int = cython.cast(cython.longlong, self.counts[i])
+        return count
+
     def whole(self, x: float) -> float:
         """Rows times the grain, rounded down to whole rows; x not negative."""
         return floor(x)
@@ -247,6 +253,7 @@ class IntSubproblems(Subproblems):
     w: int
     theta: int
     value: int
+    below: int
     chosen_amounts: Ints
     keys: Ints
     amounts: Ints
@@ -273,6 +280,11 @@ class IntSubproblems(Subproblems):
         """As of `FloatSubproblems`."""
         return floored(slope, grain * self.tick) * self.tick
 
+    def rows_of(self, i: int) -> int:
+        """As of `FloatSubproblems`."""
+        count: int = self.counts[i]
+        return count
+
     def whole(self, x: int) -> int:
         """As of `FloatSubproblems`."""
         return floored(x, self.grain) * self.grain
@@ -289,7 +301,7 @@ def _set_numbers(
         tree.closeness, tree.grain, tree.tick, tree.slack, tree.tolerance,
     )  # fmt: skip
     s.cost, s.thetas, s.counts, s.multipliers = candidates.cost, candidates.thetas, rows.counts, rows.multipliers
-    s.w = s.theta = s.value = s.held = s.slope = s.until = kind(0)
+    s.w = s.theta = s.value = s.below = s.held = s.slope = s.until = kind(0)
     nodes, room = len(tree.own), len(s.items)
     s.keys, s.amounts, s.other_keys, s.other_amounts = np.empty((4, room), kind)
     s.chosen_amounts = np.empty(2 * room, kind)
