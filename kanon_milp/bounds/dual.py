@@ -34,17 +34,18 @@ from numpy.typing import NDArray
 from kanon_milp.bounds.closed_form import Found, PricedCandidates, PricedRows, sorted_covers
 from kanon_milp.bounds.packing_cuts import NO_SETS, PackingCuts, TypeSets, mapped_sets
 from kanon_milp.bounds.parameters import SubproblemParameters
-from kanon_milp.bounds.pricing import cheapest_groups, unsorted_rows
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, PricedCuts, RankOneCuts
 from kanon_milp.bounds.relaxations import Relaxation, relaxations_of
-from kanon_milp.bounds.size_search import HIGHEST_CHARGE, emd_cost_of
 from kanon_milp.bounds.small_groups import cheapest_small_groups, small_sizes
 from kanon_milp.bounds.tree_subproblem import Workspace, make_workspace
 from kanon_milp.bounds.valued_groups import Cells, CheapestGroups, cheapest_by_size
-from kanon_milp.bounds.valued_pricing import ALL_NODES, Answers, cheapest_valued_groups, nodes_of
+from kanon_milp.bounds.valued_pricing import ALL_NODES, HIGHEST_CHARGE, emd_cost_of, nodes_of
 from kanon_milp.errors import InputError
 from kanon_milp.kernels.closed_form import different_values, subproblems
-from kanon_milp.kernels.tree_subproblem import TreeArrays, ValuedCandidates, ValuedRows
+from kanon_milp.kernels.pricing import cheapest_groups
+from kanon_milp.kernels.row_branching import IntRowBranching
+from kanon_milp.kernels.tree_subproblem import IntSubproblems, TreeArrays, ValuedCandidates, ValuedRows
+from kanon_milp.kernels.valued_pricing import cheapest_valued_groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.system.arrays import Flags, Floats, Ints
 
@@ -292,10 +293,8 @@ def _of_sizes(instance: Instance, exact: ExactDual, params: SubproblemParameters
     if exact.rank_one_cuts.count:
         # their terms are not negative: where the closed form is not, φ is not either
         chosen = np.flatnonzero(phi < 0)
-        better, complete = np.empty(len(chosen), np.int64), np.empty(len(chosen), np.bool_)
-        rows, cuts = unsorted_rows(counts, lambdas), priced_cuts(exact, instance.types.count)
-        cheapest_groups(priced, rows, cuts, chosen, np.int64(0), params.nodes, better, complete)
-        phi[chosen] = better
+        cuts = priced_cuts(exact, instance.types.count)
+        phi[chosen], _, _ = cheapest_groups(*priced, counts, lambdas, *cuts, chosen, np.int64(0), params.nodes)
     total = right_side(instance, exact) + sum(phi[phi < 0].tolist())
     total -= sum(limit * each for limit, each in zip(packing.limits.tolist(), packing_multipliers, strict=True))
     return Proof(instance, exact, phi, total, False, found.marginal, priced)
@@ -410,17 +409,14 @@ def _priced(instance: Instance, exact: ExactDual) -> Proof:
     emd = emd_cost_of(relaxation, int(candidates.support.max(initial=0)), highest)
     tree, cells = relaxation.integers(1 << bits), Cells.of(instance, relaxation)
     covers = cells.covers(instance, exact.multipliers)
-    answers = Answers.of(np.arange(candidates.count), np.int64(0))
-    cheapest_valued_groups(
+    problems = IntSubproblems(
+        tree,
         cells.candidates(instance, covers, candidates.cost * exact.denominator, thetas),
         ValuedRows(instance.types.counts, exact.multipliers, cells.rank),
-        tree,
-        emd,
-        make_workspace(int(candidates.covers.lengths.max(initial=0)), tree),
-        priced_cuts(exact, instance.types.count),
-        (np.int64(0), np.int64(NEVER >> 1), *nodes_of(emd)[-1], ALL_NODES),
-        answers,
     )
+    cuts = priced_cuts(exact, instance.types.count)
+    search = IntRowBranching(problems, cuts, emd, NEVER >> 1, HIGHEST_CHARGE)
+    answers = cheapest_valued_groups(search, np.arange(candidates.count), 0, *nodes_of(emd)[-1], ALL_NODES)
     improved = exact if relaxation.closeness is None else replace(exact, charges=thetas)
     total = right_side(instance, exact) + sum(answers.phi.tolist())
     return Proof(instance, improved, answers.phi, total, True)

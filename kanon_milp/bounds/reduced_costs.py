@@ -12,8 +12,8 @@ import numpy as np
 
 from kanon_milp.bounds.dual import NEVER, TOO_FINE, ExactDual, Proof, priced_cuts, prove, required_phi
 from kanon_milp.bounds.parameters import FixingParameters
-from kanon_milp.bounds.pricing import possible_pairs, unsorted_rows
 from kanon_milp.errors import InputError
+from kanon_milp.kernels.pricing import possible_pairs
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Candidates, Instance
 from kanon_milp.presolve.part import Part
@@ -141,9 +141,11 @@ class ReducedCosts(Reduction[Dropped]):
             return possible, possible[candidates.candidate_of_pair()]
         # its own part of L comes back: L - min(0, φ) + (value of the group) ≤ U - 1
         below = slack + np.minimum(found.phi, 0) + 1
-        rows = unsorted_rows(instance.types.counts, np.ascontiguousarray(dual.multipliers, dtype=np.int64))
-        cuts = priced_cuts(dual, instance.types.count)
-        pairs = possible_pairs(found.candidates, rows, cuts, below, self.params.nodes, self.params.steps)
+        multipliers = np.ascontiguousarray(dual.multipliers, dtype=np.int64)
+        pairs = possible_pairs(
+            *found.candidates, instance.types.counts, multipliers, *priced_cuts(dual, instance.types.count),
+            below, self.params.nodes, self.params.steps,
+        )  # fmt: skip
         return np.logical_or.reduceat(pairs, candidates.indptr[:-1]), pairs
 
     def _required(self, found: Proof) -> tuple[Flags, Flags]:

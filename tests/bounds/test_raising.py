@@ -43,11 +43,11 @@ from kanon_milp.bounds.columns.relax_and_cut import (
     relax_and_cut,
 )
 from kanon_milp.bounds.parameters import RelaxAndCutParameters
-from kanon_milp.bounds.pricing import possible_pairs, unsorted_rows
-from kanon_milp.bounds.rank_one_cuts import NO_CUTS, PricedCuts, RankOneCuts
+from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.heuristics.greedy import greedy
 from kanon_milp.heuristics.search import Search
+from kanon_milp.kernels.pricing import possible_pairs
 from kanon_milp.methods.core_problem import CoreProblem
 from kanon_milp.presolve.instance import prepare
 from kanon_milp.presolve.reductions import reduce
@@ -349,9 +349,11 @@ def test_a_search_that_gives_up_leaves_the_pair() -> None:
     cover = (np.array([0, 4]), np.arange(4, dtype=np.int32))
     candidates = PricedCandidates(*cover, np.array([3]), np.array([2]), np.zeros(1, np.int64))
     arrays = (
-        candidates,
-        unsorted_rows(ones, np.zeros(4, np.int64)),
-        PricedCuts(*NO_CUTS.by_type(4), np.zeros(0, np.int64)),
+        *candidates,
+        ones,
+        np.zeros(4, np.int64),
+        *NO_CUTS.by_type(4),
+        np.zeros(0, np.int64),
     )
     assert possible_pairs(*arrays, np.array([7]), 0, 100).all()
     assert possible_pairs(*arrays, np.array([7]), 100, 100).all()

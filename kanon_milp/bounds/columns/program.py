@@ -16,7 +16,7 @@ Under requirements of sensitive values the groups are those that meet a relaxati
 (`kanon_milp.bounds.relaxations`) instead of all of some size. For one sensitive attribute whose values are limited each
 for itself (p-sensitivity, frequency l-diversity, α, β, δ, the equal distance between up to three values), or whose EMD
 cost is (the equal distance, and values one after the other: `accepts`). EmdCost is charged in bounds that come first,
-and exact in the end (`kanon_milp.bounds.valued_pricing`).
+and exact in the end (`kanon_milp.kernels.valued_pricing`).
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ from kanon_milp.bounds.dual import DualPoint
 from kanon_milp.bounds.evaluation import RequiredEvaluator
 from kanon_milp.bounds.packing_cuts import PackingCuts
 from kanon_milp.bounds.parameters import ColumnParameters
-from kanon_milp.bounds.pricing import cheapest_groups, unsorted_rows
 from kanon_milp.bounds.rank_one_cuts import CutsByType, PricedCuts, RankOneCuts
 from kanon_milp.bounds.relaxations import relaxations_of
-from kanon_milp.bounds.size_search import EmdCost, emd_cost_of
-from kanon_milp.bounds.valued_pricing import ALL_NODES, Answers, cheapest_valued_groups, nodes_of
-from kanon_milp.kernels.tree_subproblem import ValuedRows
+from kanon_milp.bounds.valued_pricing import ALL_NODES, HIGHEST_CHARGE, EmdCost, emd_cost_of, nodes_of
+from kanon_milp.kernels.pricing import cheapest_groups
+from kanon_milp.kernels.row_branching import FloatRowBranching
+from kanon_milp.kernels.tree_subproblem import FloatSubproblems, ValuedRows
+from kanon_milp.kernels.valued_pricing import cheapest_valued_groups
 from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged
@@ -109,13 +110,11 @@ class Pricing:
         `known`, what comes back may be less than L, and groups that are not the cheapest.
         """
         del known  # the searches are short
-        every = np.arange(len(self.program.candidates.cost))
-        phi, complete = np.empty(len(every)), np.empty(len(every), np.bool_)
-        cuts = PricedCuts(*self.by_type, prices.cut_multipliers)
-        rows = unsorted_rows(self.counts, prices.multipliers)
-        found = cheapest_groups(
-            self.program.candidates, rows, cuts, every, np.float64(below), self.program.params.nodes, phi, complete
-        )
+        candidates = self.program.candidates
+        phi, _, found = cheapest_groups(
+            *candidates, self.counts, prices.multipliers, *self.by_type, prices.cut_multipliers.astype(np.float64),
+            np.arange(len(candidates.cost)), np.float64(below), self.program.params.nodes,
+        )  # fmt: skip
         value = float(np.minimum(phi, 0.0).sum())
         value += float(self.counts @ prices.multipliers) - float(self.limits @ prices.cut_multipliers)
         return value, Groups.of_rows(*found)
@@ -210,16 +209,15 @@ class RequiredPricing(Pricing):
         phi[:] = max(below, 0.0)
         if relaxed.plain:  # whose covers are sorted otherwise
             relaxed.covers = relaxed.cells.covers(at.instance, prices.multipliers)
-        some, workspace = at.some(0, 0, len(phi), thetas), relaxed.workspaces[0][1]
         rows = ValuedRows(self.counts, prices.multipliers, relaxed.cells.rank)
-        cuts = PricedCuts(*self.by_type, prices.cut_multipliers)
+        problems = FloatSubproblems(relaxed.tree, at.some(0, 0, len(phi), thetas), rows)
+        cuts = PricedCuts(*self.by_type, prices.cut_multipliers.astype(np.float64))  # integers where there are none
+        search = FloatRowBranching(problems, cuts, program.emd, HIGHEST, HIGHEST_CHARGE)
         constant = float(self.counts @ prices.multipliers) - float(self.limits @ prices.cut_multipliers)
         least, groups = np.zeros(len(phi)), Groups.none()
         for nodes in nodes_of(program.emd):
-            answers = Answers.of(chosen, np.float64(0))
-            limits = np.float64(below), np.float64(HIGHEST), *nodes, ALL_NODES
-            found = cheapest_valued_groups(some, rows, relaxed.tree, program.emd, workspace, cuts, limits, answers)
-            groups = groups.joined(Groups.of_rows(*found))
+            answers = cheapest_valued_groups(search, chosen, below, *nodes, ALL_NODES)
+            groups = groups.joined(Groups.of_rows(*answers.groups))
             phi[chosen], least[chosen] = answers.phi, np.minimum(answers.cheapest, 0.0)
             chosen = chosen[~answers.complete]
             # where these prices are no better, or there are groups to go on with

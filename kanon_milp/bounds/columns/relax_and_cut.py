@@ -45,9 +45,9 @@ from kanon_milp.bounds.parameters import (
     SeparationParameters,
     SubproblemParameters,
 )
-from kanon_milp.bounds.pricing import cheapest_groups, unsorted_rows
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, PricedCuts, RankOneCuts, Seeds, separate
 from kanon_milp.bounds.registry import BoundLimit
+from kanon_milp.kernels.pricing import cheapest_groups
 from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.call import OnProgress, Progress
@@ -219,15 +219,12 @@ class CutEvaluator(Evaluator):
     ) -> list[tuple[Ints, Ints, Ints]]:
         """The cheapest groups of these candidates, as `Groups.of_rows` takes them; φ of these is set."""
         parts = np.array_split(chosen, self.parts)
-        rows = unsorted_rows(self.counts, point[: self.types])
 
         def part(number: int) -> tuple[Ints, Ints, Ints]:
             some = parts[number]
-            better, complete = np.empty(len(some)), np.empty(len(some), np.bool_)
-            found = cheapest_groups(
-                self.candidates, rows, cuts, some, np.float64(0), self.relax.nodes, better, complete
+            phi[some], complete, found = cheapest_groups(
+                *self.candidates, self.counts, point[: self.types], *cuts, some, np.float64(0), self.relax.nodes
             )
-            phi[some] = better
             self.uncut[some[~complete]] = True
             return found
 

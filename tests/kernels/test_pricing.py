@@ -1,4 +1,4 @@
-"""The compiled search for cheapest groups does what a look at all groups does, in floating point and whole numbers."""
+"""The search for cheapest groups does what a look at all groups does, in floating point and whole numbers."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ from effort import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kanon_milp.bounds import pricing
-from kanon_milp.bounds.closed_form import PricedCandidates
-from kanon_milp.bounds.pricing import unsorted_rows
-from kanon_milp.bounds.rank_one_cuts import PricedCuts, RankOneCuts
+from kanon_milp.bounds.rank_one_cuts import RankOneCuts
+from kanon_milp.kernels import pricing
 from kanon_milp.presolve.ragged import Ragged
 
 # their first twelve arguments come as one list
@@ -57,7 +55,7 @@ class Prices:
         return min(Prices(**{**self.__dict__, "rows": [], "charges": []}).groups(g).values(), default=10**6)
 
     def arguments(self, scalar: Any) -> Any:
-        """As the compiled functions take them."""
+        """As the kernels take them."""
 
         def number(values: list[int]) -> Any:
             whole = np.array(values, dtype=np.int64)
@@ -66,12 +64,11 @@ class Prices:
         def count(values: list[int]) -> Any:
             return np.array(values, dtype=scalar)
 
-        candidates: Any = PricedCandidates(
-            *Ragged.of(self.covers, np.int32), number(self.cost), count(self.least), number(self.surcharge)
-        )
-        rows: Any = unsorted_rows(count(self.counts), number(self.multipliers))
-        by_type = RankOneCuts.of(self.rows).by_type(len(self.counts))
-        return candidates, rows, PricedCuts(*by_type, number(self.charges))
+        return (
+            *Ragged.of(self.covers, np.int32), number(self.cost), count(self.least), number(self.surcharge),
+            count(self.counts), number(self.multipliers),
+            *RankOneCuts.of(self.rows).by_type(len(self.counts)), number(self.charges),
+        )  # fmt: skip
 
 
 @st.composite
@@ -112,9 +109,8 @@ def in_quarters(values: Any, scalar: Any) -> list[int]:
 def priced(
     case: Prices, scalar: Any, chosen: list[int], below: int, nodes: int
 ) -> tuple[list[tuple[int, tuple[int, ...]]], list[int], list[bool]]:
-    phi, complete = np.empty(len(chosen), dtype=scalar), np.empty(len(chosen), np.bool_)
     limit = np.int64(below) if scalar is np.int64 else np.float64(below / 4)
-    found = cheapest_groups(*case.arguments(scalar), np.array(chosen, dtype=np.int64), limit, nodes, phi, complete)
+    phi, complete, found = cheapest_groups(*case.arguments(scalar), np.array(chosen, dtype=np.int64), limit, nodes)
     return split(found), in_quarters(phi, scalar), complete.tolist()
 
 
