@@ -70,6 +70,7 @@ def build(root: Path) -> list[Path]:
         for old in _modules(room):
             old.unlink()
         return []
+    sysconfig.get_config_vars()  # read once: two threads that do so at the same time find nothing
     try:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             made = list(pool.map(lambda source: _module(root, source), [None, *sources]))

@@ -15,15 +15,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.heuristics.grouping import pairs_at
-from kanon_milp.heuristics.moves import commit, pull, settle, shift
-from kanon_milp.heuristics.state import FAILED, Board, State, close, draw, mutable_copy, total, undo, uniform
+from kanon_milp.heuristics.state import Board, State, generator
 from kanon_milp.heuristics.worker_pool import Effort, Pool
+from kanon_milp.kernels.annealing import alias_tables, make_moves
+from kanon_milp.kernels.moves import settle
+from kanon_milp.kernels.rows import Rows, commit, total
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.system.arrays import Flags, Floats, Ints, Ints32
-from kanon_milp.system.jit import compiled, compiled_in_place
 from kanon_milp.system.parameters import number, parameters
 
 if TYPE_CHECKING:
@@ -118,11 +118,11 @@ class Draw:
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """Where an annealing stands. group: int32 (rows,), random: uint64 (1,), as in `State`; best: the cheapest group
-    seen, loss: what it costs. made: moves so far, rate: moves a second."""
+    """Where an annealing stands. group: int32 (rows,), random: as in `State`; best: the cheapest group seen, loss: what
+    it costs. made: moves so far, rate: moves a second."""
 
     group: Ints32
-    random: NDArray[np.uint64]
+    random: int
     best: Ints32
     loss: int
     made: int = 0
@@ -131,8 +131,8 @@ class Chain:
     @classmethod
     def of(cls, board: Board, seed: int) -> Chain:
         """The table on the board."""
-        random = np.random.SeedSequence(seed).generate_state(1, dtype=np.uint64) | np.uint64(1)
-        return cls(board.state.group.copy(), random, board.state.group.copy(), total(board.state))
+        group = board.state.group
+        return cls(group.copy(), generator(seed), group.copy(), total(board.rows))
 
 
 def anneal(
@@ -143,69 +143,18 @@ def anneal(
     Nothing that is handed in is changed, so it may run in any process. The cheapest table is looked for after each of
     a few parts.
     """
-    s = mutable_copy(state, chain.group, chain.random)
+    s = state.own(chain.group, chain.random)
+    rows = Rows(*s)
     began = time.perf_counter()
     best, loss = chain.best, chain.loss
     for part in range(params.parts):
         begin, end = part * moves // params.parts, (part + 1) * moves // params.parts
         first, last = (hot * (cold / hot) ** (made / moves) for made in (begin, end))
-        _moves(s, end - begin, first, last, params.pulls, params.drops, draws.chance, draws.alias)
-        if total(s) < loss:
-            best, loss = s.group.copy(), total(s)
+        make_moves(rows, end - begin, first, last, params.pulls, params.drops, draws.chance, draws.alias)
+        if total(rows) < loss:
+            best, loss = s.group.copy(), total(rows)
     rate = moves / max(time.perf_counter() - began, 1e-6)
-    return Chain(s.group, s.random, best, loss, chain.made + moves, rate)
-
-
-@compiled_in_place
-def _moves(
-    s: State, count: int, hot: float, cold: float, pulls: float, drops: float, chance: Floats, alias: Ints
-) -> None:
-    """Make so many moves while the temperature falls; a move that costs more than -T·log(u) is taken back."""
-    rows = len(s.group)
-    for step in range(count):
-        temperature = hot + (cold - hot) * step / count
-        limit = -temperature * math.log(uniform(s))
-        kind = uniform(s)
-        if kind < pulls:
-            g = draw(s) % len(alias)
-            if uniform(s) > chance[g]:
-                g = alias[g]
-            change = pull(s, g, limit)
-        elif kind < pulls + drops:
-            change = close(s, s.group[draw(s) % rows], -1, limit)
-        else:
-            change = shift(s, draw(s) % rows)
-        if change < FAILED and change <= limit:
-            commit(s)
-        else:
-            undo(s)
-
-
-@compiled
-def alias_tables(weight: Floats) -> tuple[Floats, Ints]:
-    """The tables of the alias method."""
-    n = len(weight)
-    p = weight * (n / weight.sum())
-    chance, alias = np.ones(n), np.arange(n)
-    small, large = np.empty(n, np.int64), np.empty(n, np.int64)
-    smalls, larges = 0, 0
-    for j in range(n):
-        if p[j] < 1:
-            small[smalls] = j
-            smalls += 1
-        else:
-            large[larges] = j
-            larges += 1
-    while smalls > 0 and larges > 0:
-        a, b = small[smalls - 1], large[larges - 1]
-        smalls -= 1
-        chance[a], alias[a] = p[a], b
-        p[b] -= 1 - p[a]
-        if p[b] < 1:
-            larges -= 1
-            small[smalls] = b
-            smalls += 1
-    return chance, alias
+    return Chain(s.group, rows.random, best, loss, chain.made + moves, rate)
 
 
 @dataclass(frozen=True)
@@ -237,8 +186,8 @@ def anneal_chains(
 
     def better(chain: Chain) -> None:
         board.restore(chain.best)
-        settle(board.state)
-        commit(board.state)
+        settle(board.rows)
+        commit(board.rows)
         on_better(board)
 
     chains = [Chain.of(board, seed + each) for each in range(max(1, pool.workers))]

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kanon_milp.heuristics.moves import commit, complete, pull, settle
-from kanon_milp.heuristics.state import Board, State, close, place, relink, total, undo
-from kanon_milp.system.arrays import Floats, Ints
-from kanon_milp.system.jit import compiled, compiled_in_place
+from kanon_milp.heuristics.state import Board
+from kanon_milp.kernels.construction import complete, descend, open_by_price
+from kanon_milp.kernels.rows import total
 from kanon_milp.system.parameters import number, parameters
 
 if TYPE_CHECKING:
@@ -48,61 +47,19 @@ def construct(board: Board, dual: DualPoint, params: ConstructionParameters = DE
 
     Leaves the board as it is if it already holds a table that no try beats.
     """
-    s = board.state
+    rows, group = board.rows, board.state.group
     share = np.zeros(len(board.candidate)) if dual.open_share is None else dual.open_share[board.candidate]
     phi = dual.phi[board.candidate]
     order = np.lexsort((phi, -share)).astype(np.int64)
     promising = order[phi[order] <= params.promising * board.cell]
-    best, group = (total(s), s.group.copy()) if board.complete else (None, s.group.copy())
+    best, cheapest = total(rows) if board.complete else None, group.copy()
     for slack in params.slacks:
         board.empty()
         for least in (params.often, params.sometimes, 0.0):
-            _open_by_price(s, order[share[order] > least], dual.multipliers, slack * board.cell)
-        if complete(s) == 0:
-            _descend(s, promising)
-            loss = total(s)
+            open_by_price(rows, order[share[order] > least], dual.multipliers, slack * board.cell)
+        if complete(rows) == 0:
+            descend(rows, promising)
+            loss = total(rows)
             if best is None or loss < best:
-                best, group = loss, s.group.copy()
-    s.group[:] = group
-    relink(s)
-
-
-@compiled
-def _open_by_price(s: State, order: Ints, price: Floats, slack: float) -> None:
-    """Open candidates in this order wherever enough rows without a group pay for it, up to some slack."""
-    nowhere = len(s.cost) - 1
-    reduced = np.empty(len(s.group))
-    rows = np.empty(len(s.group), dtype=np.int64)
-    for g in order:
-        if s.size[g] > 0:
-            continue
-        found, least = 0, max(s.least[g], 1)
-        for q in range(s.covers.indptr[g], s.covers.indptr[g + 1]):
-            r = s.covers.values[q]
-            left = s.cost[g] - price[s.type_of[r]]
-            if s.group[r] == nowhere and left <= slack:
-                found += 1
-                if found <= least or left < reduced[least - 1]:
-                    # the cheapest stand first; beyond κ the last one falls out
-                    e = min(found, least) - 1
-                    while e > 0 and reduced[e - 1] > left:
-                        reduced[e], rows[e] = reduced[e - 1], rows[e - 1]
-                        e -= 1
-                    reduced[e], rows[e] = left, r
-        if found >= least:
-            for e in range(least):
-                place(s, rows[e], g)
-            commit(s)
-
-
-@compiled_in_place
-def _descend(s: State, order: Ints) -> None:
-    """Open candidates in this order, and close those that are open, wherever that lowers the loss."""
-    settle(s)
-    commit(s)
-    for g in order:
-        change = pull(s, g, 0.0) if s.size[g] == 0 else close(s, g, -1, 0.0)
-        if change < 0:
-            commit(s)
-        else:
-            undo(s)
+                best, cheapest = loss, group.copy()
+    board.restore(cheapest)

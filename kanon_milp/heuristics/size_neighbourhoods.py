@@ -12,7 +12,6 @@ import numpy as np
 
 from kanon_milp.formulations.arrays import strong_model
 from kanon_milp.formulations.restricted import solve_restricted
-from kanon_milp.heuristics.moves import commit, mend
 from kanon_milp.heuristics.neighbourhoods import (
     DEFAULT,
     Call,
@@ -21,13 +20,14 @@ from kanon_milp.heuristics.neighbourhoods import (
     Sizes,
     search_neighbourhoods,
 )
-from kanon_milp.heuristics.state import FAILED, Board, State, draw, place, total, undo, uniform
+from kanon_milp.heuristics.state import Board
 from kanon_milp.heuristics.worker_pool import Effort, Pool
+from kanon_milp.kernels.neighbourhoods import exchange, grow
+from kanon_milp.kernels.rows import commit, total, undo
 from kanon_milp.solvers.adapter import Setting, SolverAdapter
 from kanon_milp.solvers.call import SolverOptions
 from kanon_milp.solvers.model import LinearModel
 from kanon_milp.system.arrays import Flags, Floats, Ints
-from kanon_milp.system.jit import compiled
 from kanon_milp.system.limit import Limit
 
 
@@ -123,7 +123,7 @@ def cut_out(board: Board, size: int, busy: Flags) -> Neighbourhood | None:
     busy: bool (G+1,), groups that are in no neighbourhood and take no rows.
     """
     s = board.state
-    groups = _grow(s, busy, size)
+    groups = grow(board.rows, busy.view(np.uint8), size)
     if len(groups) == 0:
         return None
     chosen = np.zeros(len(s.cost), dtype=np.bool_)
@@ -188,83 +188,20 @@ def _repeated(row_type: Ints, candidate: Ints, rank: Ints, kept: Flags) -> Flags
     return repeated
 
 
-@compiled
-def _grow(s: State, busy: Flags, size: int) -> Ints:
-    """Groups up to this loss in total: all that have a row of some candidate, then of another one that shares a row
-    with them, and so on; small candidates first."""
-    rows = np.empty(len(s.group), dtype=np.int64)
-    groups = np.empty(len(s.cost), dtype=np.int64)
-    chosen = busy.copy()
-    n_rows, n_groups, loss = 0, 0, 0
-    r = draw(s) % len(s.group)
-    for _ in range(200 * len(s.group)):
-        i = s.type_of[r]
-        f = s.options.values[s.options.indptr[i] + draw(s) % (s.options.indptr[i + 1] - s.options.indptr[i])]
-        covered = s.covers.indptr[f + 1] - s.covers.indptr[f]
-        if uniform(s) * covered * covered <= 400.0:
-            for q in range(s.covers.indptr[f], s.covers.indptr[f + 1]):
-                g = s.group[s.covers.values[q]]
-                if loss < size and not chosen[g] and s.cost[g] > 0 and s.parked[g] == 0:
-                    chosen[g] = True
-                    groups[n_groups] = g
-                    n_groups += 1
-                    loss += s.cost[g] * s.size[g]
-                    member = s.first[g]
-                    while member >= 0:
-                        rows[n_rows] = member
-                        n_rows += 1
-                        member = s.after[member]
-        if loss >= size:
-            break
-        r = rows[draw(s) % n_rows] if n_rows > 0 else draw(s) % len(s.group)
-    return groups[:n_groups]
-
-
 def put_back(board: Board, hood: Neighbourhood, rows: Ints) -> bool:
     """Move the rows of a neighbourhood to where an answer has them, if the loss falls; False, and no change, if not.
 
     Groups outside may have changed since it was cut out: one that is too small then is filled or closed.
     """
-    s = board.state
-    commit(s)
+    commit(board.rows)
     moved = hood.start != rows
     types, candidates = hood.types[hood.row_type[moved]], hood.candidates[hood.candidate[moved]]
-    change = _exchange(s, types, candidates, hood.start[moved], rows[moved])
+    change = exchange(board.rows, types, candidates, hood.start[moved], rows[moved])
     if change < 0:
-        commit(s)
+        commit(board.rows)
         return True
-    undo(s)
+    undo(board.rows)
     return False
-
-
-@compiled
-def _exchange(s: State, row_type: Ints, candidate: Ints, before: Ints, after: Ints) -> int:
-    nowhere = len(s.cost) - 1
-    delta = 0
-    for q in range(len(row_type)):
-        for _ in range(before[q] - after[q]):
-            r = s.first[candidate[q]]
-            while r >= 0 and s.type_of[r] != row_type[q]:
-                r = s.after[r]
-            if r < 0:
-                return FAILED
-            delta += place(s, r, nowhere)
-    for q in range(len(row_type)):
-        for _ in range(after[q] - before[q]):
-            r = s.first[nowhere]
-            while r >= 0 and s.type_of[r] != row_type[q]:
-                r = s.after[r]
-            if r < 0:
-                return FAILED
-            delta += place(s, r, candidate[q])
-    for q in range(len(row_type)):
-        g = candidate[q]
-        if s.size[g] > 0 and s.size[g] < s.least[g]:
-            change = mend(s, g)
-            if change >= FAILED:
-                return FAILED
-            delta += change
-    return delta
 
 
 class _Table(Rebuildable[Neighbourhood, Rebuilt]):
@@ -276,7 +213,7 @@ class _Table(Rebuildable[Neighbourhood, Rebuilt]):
     @property
     def loss(self) -> int:
         """What the rows lose that can move."""
-        return total(self._board.state)
+        return total(self._board.rows)
 
     @property
     def largest(self) -> int:

@@ -18,7 +18,6 @@ from census import census_problem
 from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from kernels import runnable
 from oracle import optimum
 from present import present
 from strategies import Case, cases
@@ -26,24 +25,24 @@ from strategies import Case, cases
 import kanon_milp as km
 from kanon_milp.bounds import lagrangian
 from kanon_milp.formulations.strong import build_strong
-from kanon_milp.heuristics import moves, search, size_neighbourhoods, state
+from kanon_milp.heuristics import search, size_neighbourhoods
 from kanon_milp.heuristics.annealing import AnnealingParameters, Chain, Draw, anneal
 from kanon_milp.heuristics.construction import construct
 from kanon_milp.heuristics.greedy import suppress_all
 from kanon_milp.heuristics.grouping import group_sizes, tighten_groups
-from kanon_milp.heuristics.moves import commit
 from kanon_milp.heuristics.search import Search
 from kanon_milp.heuristics.size_neighbourhoods import cut_out, put_back, rebuild_groups, solve_neighbourhood
-from kanon_milp.heuristics.state import FAILED, Board, total, undo
+from kanon_milp.heuristics.state import Board
 from kanon_milp.heuristics.worker_pool import Effort, InlinePool
+from kanon_milp.kernels.limits import FAILED
+from kanon_milp.kernels.moves import pull, shift
+from kanon_milp.kernels.rows import close, commit, total, undo
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.presolve.reductions import reduce
 from kanon_milp.solvers import SolverOptions, get
 from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.system.parameters import Parameters
-
-pull, shift, close = runnable(moves.pull), runnable(moves.shift), runnable(state.close)
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
@@ -80,12 +79,12 @@ def started(instance: Instance, seed: int = 0) -> Board:
 
 def check_lists(board: Board) -> None:
     """Sizes and lists say what `group` says."""
-    s = board.state
+    s, rows = board.state, board.rows
     for g in range(len(s.size)):
-        members, r = [], s.first[g]
+        members, r = [], rows.first[g]
         while r >= 0:
             members.append(int(r))
-            r = s.after[r]
+            r = rows.after[r]
         assert sorted(members) == np.flatnonzero(s.group == g).tolist()
         assert s.size[g] == len(members) + s.parked[g]
 
@@ -97,24 +96,24 @@ def test_moves_keep_the_table_valid_and_know_what_they_cost(case: Case, script: 
     assume(covered(instance))
     board = started(instance)
     assume(board.complete)
-    s = board.state
+    rows, s = board.rows, board.state
     for kind, number in script:
-        before, groups = total(s), s.group.copy()
+        before, groups = total(rows), s.group.copy()
         g = number % len(board.candidate)
         if kind == 0:
-            change = pull(s, g, np.inf)
+            change = pull(rows, g, np.inf)
         elif kind == 1:
-            change = close(s, g, -1, np.inf) if s.size[g] else FAILED
+            change = close(rows, g, -1, np.inf) if s.size[g] else FAILED
         elif kind == 2:
-            change = shift(s, number % len(s.group))
+            change = shift(rows, number % len(s.group))
         else:
-            change = pull(s, g, -1.0)
+            change = pull(rows, g, -1.0)
         if change >= FAILED or number % 3 == 0:
-            undo(s)
+            undo(rows)
             assert (s.group == groups).all()
         else:
-            commit(s)
-            assert total(s) - before == change
+            commit(rows)
+            assert total(rows) - before == change
         check_lists(board)
         found = board.assignment()  # raises if a group is too small or covers a row that it cannot
         assert found is not None
@@ -191,9 +190,9 @@ def test_annealing_depends_on_the_seed_alone_and_changes_nothing_that_is_handed_
     assert (board.state.group == before).all()
     assert (one.group == two.group).all()
     assert (one.group != other.group).any()
-    assert one.loss <= total(board.state)
+    assert one.loss <= total(board.rows)
     board.restore(one.best)
-    assert total(board.state) == one.loss
+    assert total(board.rows) == one.loss
     assert board.assignment() is not None
 
 
@@ -203,7 +202,7 @@ def test_a_neighbourhood_of_all_rows_is_the_strong_formulation() -> None:
     hood = cut_out(board, 10**9, np.zeros(len(board.state.cost), dtype=bool))
     assert hood is not None
     # groups without a loss stay out, so the comparison is on the rows that are in
-    fixed = total(board.state) - hood.loss
+    fixed = total(board.rows) - hood.loss
     ours = get("highs").solve(hood.model(), SolverOptions(absolute_gap=0.9))
     model = get("highs").solve(to_arrays(build_strong(instance)).linear, SolverOptions(absolute_gap=0.9))
     assert fixed == 0
@@ -215,16 +214,15 @@ def test_a_neighbourhood_of_all_rows_is_the_strong_formulation() -> None:
 def test_neighbourhoods_only_improve_and_stay_valid(small_table: Instance, seed: int, size: int) -> None:
     instance = small_table
     board = started(instance, seed)
-    s = board.state
-    hood = cut_out(board, 40 * size, np.zeros(len(s.cost), dtype=bool))
+    hood = cut_out(board, 40 * size, np.zeros(len(board.state.cost), dtype=bool))
     assert hood is not None
     answer = solve_neighbourhood(hood, get("highs"), SolverOptions(time_limit=10, absolute_gap=0.9))
     assert answer.loss <= hood.loss
-    before = total(s)
+    before = total(board.rows)
     if put_back(board, hood, answer.rows):
-        assert total(s) <= before - (hood.loss - answer.loss)
+        assert total(board.rows) <= before - (hood.loss - answer.loss)
     else:
-        assert total(s) == before
+        assert total(board.rows) == before
     check_lists(board)
     assert board.assignment() is not None
 
@@ -239,16 +237,16 @@ def small_table() -> Instance:
 def test_an_answer_that_came_too_late_is_mended_or_refused(small_table: Instance) -> None:
     """Groups that an answer counts on may be gone by the time it arrives."""
     board = started(small_table)
-    s = board.state
-    hood = cut_out(board, 100, np.zeros(len(s.cost), dtype=bool))
+    rows = board.rows
+    hood = cut_out(board, 100, np.zeros(len(board.state.cost), dtype=bool))
     assert hood is not None
     answer = solve_neighbourhood(hood, get("highs"), SolverOptions(time_limit=10, absolute_gap=0.9))
     for outside in hood.candidates[hood.least == 0].tolist():  # close what it may have joined
-        change = close(s, outside, -1, np.inf)
-        (undo if change >= FAILED else commit)(s)
-    before = total(s)
+        change = close(rows, outside, -1, np.inf)
+        (undo if change >= FAILED else commit)(rows)
+    before = total(rows)
     put_back(board, hood, answer.rows)
-    assert total(s) <= before
+    assert total(rows) <= before
     assert board.complete
     assert board.assignment() is not None
 
@@ -285,10 +283,10 @@ def test_neighbourhoods_do_not_grow_without_end() -> None:
     problem = km.Problem(km.Table.from_frame(frame, ["a", "b"]), [km.KAnonymity(3)], km.Suppression({"b": 2}))
     instance = reduced(problem)
     board = started(instance)
-    before = total(board.state)
+    before = total(board.rows)
     effort = Effort(ends=time.perf_counter() + 3)
     rebuild_groups(board, get("highs"), SolverOptions(), InlinePool(), effort, 0, lambda _: None)
-    assert total(board.state) <= before
+    assert total(board.rows) <= before
 
 
 def test_where_nothing_is_left_near_the_multipliers_it_looks_farther(monkeypatch: pytest.MonkeyPatch) -> None:

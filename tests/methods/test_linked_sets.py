@@ -21,7 +21,7 @@ from kanon_milp.bounds.dual import DualPoint
 from kanon_milp.bounds.linked import LinkedEvaluator, LinkedExtras, linked_bound, proven_units
 from kanon_milp.bounds.registry import BoundLimit
 from kanon_milp.heuristics.greedy import suppress_all
-from kanon_milp.heuristics.linked_annealing import anneal_sets, linked_state, loss_of
+from kanon_milp.heuristics.linked_annealing import LinkedBoard, anneal_sets
 from kanon_milp.heuristics.worker_pool import Effort
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.presolve.linked_sets import LinkedSets, linked_sets, sets_of
@@ -63,11 +63,11 @@ def test_no_table_costs_less_than_the_bound_at_any_multipliers(case: SensitiveCa
             assert proven_units(linked, replace(point, multipliers=multipliers)) * unit <= best
     if start is None:
         return
-    state = linked_state(linked, start, 1.0, seed)
-    if state is None:
+    board = LinkedBoard.of(linked, start, 1.0, seed)
+    if board is None:
         return
     assert best is not None
-    assert loss_of(state) <= start.cost  # what covers the same rows may cost less
+    assert board.loss <= start.cost  # what covers the same rows may cost less
     found = anneal_sets(linked, start, point.phi, Effort(neighbourhoods=2), seed)
     assert found.cost * unit >= best
     result = km.solve(problem, start=_groups(prepared.instance, found))
@@ -84,7 +84,7 @@ def test_the_model_of_all_sets_has_the_optimum_whatever_is_fixed(case: Sensitive
     start = None if linked is None else suppress_all(prepared.instance)
     if linked is None or start is None or best is None:
         return
-    assume(linked_state(linked, start, 1.0, seed) is not None)
+    assume(LinkedBoard.of(linked, start, 1.0, seed) is not None)
     units = int(best / prepared.instance.levels.unit)
     point, _ = proven(linked)
     scale = float(prepared.instance.levels.costs.max()) + 1
