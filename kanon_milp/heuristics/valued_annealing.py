@@ -13,22 +13,19 @@ import numpy as np
 from kanon_milp.heuristics.annealing import Chain, Draw, Moves, Schedule, SeenPairs, run_chains
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.grouping import group_sizes, tighten_groups
-from kanon_milp.heuristics.moves import commit
 from kanon_milp.heuristics.repair import repair
-from kanon_milp.heuristics.state import cell_cost, draw, total, uniform
-from kanon_milp.heuristics.valued_chains import reroute
+from kanon_milp.heuristics.state import cell_cost
 from kanon_milp.heuristics.valued_construction import PricedCandidates
-from kanon_milp.heuristics.valued_moves import dissolve, mend_some, pull, relocate, shift, swap
-from kanon_milp.heuristics.valued_state import ValuedBoard, ValuedState, own_copy, take_back, wide
+from kanon_milp.heuristics.valued_state import ValuedArrays, ValuedBoard
 from kanon_milp.heuristics.worker_pool import Effort, InlinePool, Pool
+from kanon_milp.kernels.rows import total
+from kanon_milp.kernels.valued_chains import reroute
+from kanon_milp.kernels.valued_moves import make_moves
+from kanon_milp.kernels.valued_state import ValuedState
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.system.arrays import Floats, Ints, Ints32
-from kanon_milp.system.jit import compiled_in_place
+from kanon_milp.system.arrays import Floats, Ints32
 from kanon_milp.system.parameters import number, parameters
-
-MENDED = 16  # while a group has a violation, each so many moves one is mended
-LOOKED = 1000  # moves between two looks at whether there is a better table
 
 
 @parameters("valued_annealing")
@@ -111,7 +108,7 @@ def anneal(
     allowed &= candidates.cost[of_pair] - pricing.multipliers[candidates.members] <= params.pair_limit * cell
     begin = first or start
     board = ValuedBoard.of(instance, allowed, begin, seed)
-    if board.valued.rules.silent:
+    if board.arrays.rules.silent:
         return start
     best, check = start, GroupCheck(instance)
     pending: Chain | None = None
@@ -129,7 +126,7 @@ def anneal(
     def take(group: Ints32) -> None:
         nonlocal best
         board.restore(group)
-        placed = board.placed() if board.valued.total[1] == 0 else repair(instance, board.placed(), effort, check)
+        placed = board.placed() if not board.rows.failing else repair(instance, board.placed(), effort, check)
         if placed is None:
             return
         tightened = repair(instance, tighten_groups(instance, placed), effort, check)
@@ -144,10 +141,10 @@ def anneal(
     never = begin.cost - chains[0].loss
     effort = replace(effort, enough=effort.enough - never)
     chains = [replace(chain, loss=start.cost - never) for chain in chains]
-    few = len(board.valued.rules.columns) <= params.few_values
+    few = len(board.arrays.rules.columns) <= params.few_values
     shares = params.shares(few=few, large=_large(instance, begin, params.large))
     soft = params.soft if first else params.price
-    run = partial(segment, board.valued, Draw.by_phi(board.board, pricing.phi), shares, soft, params)
+    run = partial(segment, board.arrays, Draw.by_phi(board.board, pricing.phi), shares, soft, params)
     look = None if seen is None else partial(_look, seen, board, params)
     run_chains(chains, run, lambda _: schedule, workers, effort, better, params.moves(few=few), look)
     if pending is not None:
@@ -158,13 +155,13 @@ def anneal(
 def _look(seen: SeenPairs, board: ValuedBoard, params: ValuedAnnealingParameters, chains: list[Chain]) -> None:
     for chain in chains:
         board.restore(chain.group)
-        if board.valued.total[1] <= params.repaired:
-            seen.add(board.board, chain.group, _repaired(board.valued, params.price))
+        if board.rows.failing <= params.repaired:
+            seen.add(board.board, chain.group, _repaired(board.rows, params.price))
 
 
 def _repaired(c: ValuedState, price: float) -> int:
     """What it takes to repair the violations of a table: about what they are priced at."""
-    return math.ceil(price * float(c.price[1] * c.total[0]))
+    return math.ceil(price * (c.cell * c.violated))
 
 
 def _large(instance: Instance, table: Assignment, times: int) -> bool:
@@ -175,7 +172,7 @@ def _large(instance: Instance, table: Assignment, times: int) -> bool:
 
 
 def segment(
-    valued: ValuedState,
+    arrays: ValuedArrays,
     draws: Draw,
     shares: Floats,
     soft: float,
@@ -190,60 +187,16 @@ def segment(
     shares: as in `make_moves`. soft: cells for a unit of violation at the beginning, that rise up to the price. Nothing
     that is handed in is changed, so it may run in any process.
     """
-    c = own_copy(valued, chain.group, chain.random)
-    price = min(soft * (params.hot * c.price[1] / cold) ** 2, params.price)
+    c = arrays.own(chain.group, chain.random)
+    price = min(soft * (params.hot * c.cell / cold) ** 2, params.price)
     began = time.perf_counter()
     best = chain.best.copy()
     loss = make_moves(c, moves, np.array([hot, cold, price]), shares, draws.chance, draws.alias, best, chain.loss)
     reroute(c, params.looks * moves)
+    group, random = np.array(c.group), np.array([c.random], np.uint64)
     # a few groups may keep their violation to the end
-    repaired = total(c.state) + _repaired(c, params.price)
-    if c.total[1] <= params.repaired and repaired < loss:
-        best, loss = c.state.group.copy(), repaired
+    repaired = total(c) + _repaired(c, params.price)
+    if c.failing <= params.repaired and repaired < loss:
+        best, loss = group.copy(), repaired
     rate = moves / max(time.perf_counter() - began, 1e-6)
-    return Chain(c.state.group, c.state.random, best, loss, chain.made + moves, rate)
-
-
-@compiled_in_place
-def make_moves(
-    c: ValuedState, count: int, heat: Floats, shares: Floats, chance: Floats, alias: Ints, best: Ints32, lowest: int
-) -> int:
-    """Make so many moves while the temperature falls from heat[0] to heat[1], violations at heat[2] cells; one whose
-    energy, loss and priced violations, rises by more than -T·log(u) is taken back. shares: up to each kind of move,
-    float64 (4,).
-
-    The cheapest table without violations goes into `best`; returns its loss, or `lowest` if none is cheaper than that.
-    """
-    s, rows, loss = c.state, len(c.state.group), total(c.state)
-    c.price[0] = heat[2] * c.price[1]
-    for made in range(count + 1):
-        if (made % LOOKED == 0 or made == count) and c.total[1] == 0 and loss < lowest:
-            lowest = loss
-            for r in range(rows):
-                best[r] = s.group[r]
-        if made == count:
-            break
-        temperature = heat[0] * (heat[1] / heat[0]) ** (made / count)
-        limit, before = -temperature * math.log(uniform(s)), c.total[0]
-        kind = uniform(s)
-        if c.total[1] > 0 and made % MENDED == 0:
-            change = mend_some(c, limit)
-        elif kind < shares[0]:
-            g = draw(s) % len(alias)
-            if uniform(s) > chance[g]:
-                g = alias[g]
-            change = pull(c, g, limit)
-        elif kind < shares[1]:
-            change = dissolve(c, wide(s.group[draw(s) % rows]), limit)
-        elif kind < shares[2]:
-            change = relocate(c, draw(s) % rows, limit)
-        elif kind < shares[3]:
-            change = shift(c, draw(s) % rows, limit)
-        else:
-            change = swap(c, draw(s) % rows, limit)
-        if s.logged[0] > 0 and change + c.price[0] * (c.total[0] - before) <= limit:
-            loss += int(change)
-            commit(s)
-        else:
-            take_back(c)
-    return lowest
+    return Chain(group, random, best, loss, chain.made + moves, rate)

@@ -20,9 +20,10 @@ from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.grouping import most_general_pairs
 from kanon_milp.heuristics.repair import repair
 from kanon_milp.heuristics.state import cell_cost
-from kanon_milp.heuristics.valued_moves import absorb, descend, mend_all, settle
-from kanon_milp.heuristics.valued_state import Rules, ValuedBoard, count_in, rules_of, violation_of
 from kanon_milp.kernels.covers import ordered_covers
+from kanon_milp.heuristics.old_valued_state import Rules, count_in, violation_of
+from kanon_milp.heuristics.valued_state import ValuedBoard, rules_of
+from kanon_milp.kernels.valued_moves import absorb, descend, mend_all, settle
 from kanon_milp.kernels.tree_subproblem import TreeArrays, ValuedCandidates, ValuedRows
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
@@ -99,6 +100,7 @@ def _place(
     """
     candidates, cell = instance.candidates, cell_cost(instance)
     rules, value, tries = *rules_of(instance), SubproblemParameters().tries
+    rules = Rules(*rules, np.zeros(len(rules.column) + 1, np.int64))
     order = np.lexsort((-pricing.multipliers, value))
     width = int(rules.columns.max(initial=-1)) + 1
     types, pairs = instance.types.count, candidates.pairs
@@ -157,10 +159,10 @@ def _on_board(
     cell = cell_cost(instance)
     allowed = phi[instance.candidates.candidate_of_pair()] <= params.looked_at * cell
     board = ValuedBoard.of(instance, allowed, start, seed)
-    c = board.valued
-    c.price[0] = params.mending * cell
+    c = board.rows
+    c.price = params.mending * cell
     settle(c)
-    mend_all(c, np.argsort(c.state.size[:-1]), params.tried)  # the largest groups last
+    mend_all(c, np.argsort(board.board.state.size[:-1]), params.tried)  # the largest groups last
     for g in np.flatnonzero(c.violation).tolist():
         while c.violation[g] > 0 and absorb(c, g):
             pass
@@ -176,14 +178,14 @@ def _mended(
     rows: int64 (pairs,), a complete assignment.
     """
     board = _on_board(instance, Assignment.from_pairs(instance, rows), pricing.phi, seed, params)
-    c, cell = board.valued, cell_cost(instance)
+    cell = cell_cost(instance)
     phi = pricing.phi[board.board.candidate]
     order = np.argsort(phi, kind="stable")
     order = order[phi[order] <= params.promising * cell]
     for begin in range(0, len(order), CHUNK):
         if limit.over:
             break
-        descend(c, order[begin : begin + CHUNK])
+        descend(board.rows, order[begin : begin + CHUNK])
     return board.placed()
 
 

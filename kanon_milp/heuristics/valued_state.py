@@ -20,57 +20,69 @@ from numpy.typing import NDArray
 
 from kanon_milp.bounds.relaxations import ALL, Interval, Node, Relaxation, relaxations_of
 from kanon_milp.heuristics.grouping import pairs_at
-from kanon_milp.heuristics.state import Board, State, draw, mutable_copy, place, relink
+from kanon_milp.heuristics.state import Board, State
+from kanon_milp.kernels.valued_state import ValuedState, recount
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged, indptr_of
 from kanon_milp.problem.column_values import mixed_key
-from kanon_milp.system.arrays import Flags, Floats, Ints, Ints32
-from kanon_milp.system.jit import compiled_in_place, compiled_part_in_place
+from kanon_milp.system.arrays import Flags, Ints, Ints32
 
-SAMPLE = 300  # rows of a large cover that one move looks at
-
-
-class Scratch(NamedTuple):
-    """Scratch space of one move. Rows that a candidate could have, -1 for those that it has taken: row, code: int64
-    (SAMPLE,), the row and its value, price: float64 (SAMPLE,), checked: bool (SAMPLE,), whether their groups were
-    looked at. change: float64 (J,), of the violation by a row of each value; known: int64 (J,), at which stamp. stamp:
-    int64 (1,)."""
-
-    row: Ints
-    code: Ints
-    price: Floats
-    checked: Flags
-    change: Floats
-    known: Ints
-    stamp: Ints
+LARGEST = 1 << 62
+FINE = 1 << 20  # denominator of limits and weights that are rounded
+MOST_COLOURS, PER_VALUE = 128, 8  # columns of an attribute of which different values are all that is asked, at least
 
 
-class ValuedState(NamedTuple):
-    """A state in which the rows of each cover stand in the order of their values, and what requirements ask for.
+class RuleArrays(NamedTuple):
+    """What relaxations ask of a group, as `kernels.rules.Rules` has it."""
 
-    value: int64 (rows,), joint value of a row. counts: int32 (G+1, columns), parked rows among them. violation:
-    float64 (G+1,). total: float64 (2,), the sum of the violations, and how many groups have one. price: float64 (2,),
-    what a unit of violation and what a cell costs, in units of the loss. parked: int32 (G+1, columns).
+    columns: Ints32
+    limited: Ints
+    presence: Ints
+    column: Ints
+    children: Ints
+    share: Ints
+    weight: Ints
+    roots: Ints
+
+    @property
+    def silent(self) -> bool:
+        """Whether nothing but the size is asked for."""
+        return not (len(self.limited) or len(self.presence) or len(self.roots))
+
+
+class ValuedArrays(NamedTuple):
+    """What rows under requirements are made of, so that other processes can make them, too.
+
+    state: rows of each cover in the order of their values. value: int64 (rows,), joint value of a row. parked: int32
+    (G+1, columns), rows that never move. cell: what a cell costs.
     """
 
     state: State
-    rules: Rules
+    rules: RuleArrays
     value: Ints
-    counts: Ints32
-    violation: Floats
-    total: Floats
-    price: Floats
     parked: Ints32
-    scratch: Scratch
+    cell: float
+
+    def rows(self) -> ValuedState:
+        """These rows; groups and sizes of the state follow their moves."""
+        s = self.state
+        rows = (s.type_of, s.options, s.covers, s.cost, s.least, s.parked, s.group, s.size, int(s.random[0]))
+        return ValuedState(rows, self.rules, self.value, self.parked, self.cell)
+
+    def own(self, group: Ints32, random: NDArray[np.uint64]) -> ValuedState:
+        """The same with groups of their own."""
+        state = self.state._replace(group=group.copy(), size=np.empty_like(self.state.size), random=random)
+        return self._replace(state=state).rows()
 
 
 @dataclass(frozen=True, eq=False)
 class ValuedBoard:
-    """A board whose groups are grouped by value."""
+    """A board, and its rows under the requirements."""
 
     board: Board
-    valued: ValuedState
+    arrays: ValuedArrays
+    rows: ValuedState
 
     @classmethod
     def of(cls, instance: Instance, allowed: Flags, start: Assignment, seed: int = 0) -> ValuedBoard:
@@ -87,16 +99,12 @@ class ValuedBoard:
         at = np.searchsorted(board.candidate, candidate)
         for attribute in range(rules.columns.shape[1]):
             np.add.at(parked, (at, rules.columns[value[row_type], attribute]), rows.astype(np.int32))
-        valued = ValuedState(
-            s, rules, of_row, parked.copy(), np.zeros(len(s.cost)), np.zeros(2), np.array([0.0, board.cell]), parked,
-            _scratch(len(rules.columns)),
-        )  # fmt: skip
-        recount(valued)
-        return cls(Board(instance, s, board.candidate, board.parked, board.cell), valued)
+        arrays = ValuedArrays(s, rules, of_row, parked, board.cell)
+        return cls(Board(instance, s, board.candidate, board.parked, board.cell), arrays, arrays.rows())
 
     def placed(self) -> Assignment:
         """The table on the board, whatever its groups violate; no row is nowhere."""
-        board, state = self.board, self.valued.state
+        board, state = self.board, self.board.state
         row_type, candidate, parked = board.parked
         pair = pairs_at(
             board.instance,
@@ -109,220 +117,11 @@ class ValuedBoard:
 
     def restore(self, group: Ints32) -> None:
         """Put every row where it was when `state.group` was this."""
-        self.valued.state.group[:] = group
-        recount(self.valued)
+        self.board.state.group[:] = group
+        recount(self.rows)
 
 
-def own_copy(valued: ValuedState, group: Ints32, random: NDArray[np.uint64]) -> ValuedState:
-    """One that shares what is fixed, with its own copy of what changes."""
-    c = valued._replace(
-        state=mutable_copy(valued.state, group, random),
-        rules=valued.rules._replace(below=valued.rules.below.copy()),
-        counts=valued.counts.copy(),
-        violation=valued.violation.copy(),
-        total=valued.total.copy(),
-        price=valued.price.copy(),
-        scratch=_scratch(len(valued.rules.columns)),
-    )
-    recount(c)
-    return c
-
-
-def _scratch(values: int) -> Scratch:
-    return Scratch(
-        np.zeros(SAMPLE, np.int64), np.zeros(SAMPLE, np.int64), np.zeros(SAMPLE),
-        np.zeros(SAMPLE, np.bool_), np.zeros(values),
-        np.zeros(values, np.int64), np.zeros(1, np.int64),
-    )  # fmt: skip
-
-
-@compiled_part_in_place
-def wide(number: int) -> int:
-    """The same as an int64: functions are compiled anew for each type."""
-    return number + 0
-
-
-@compiled_in_place
-def recount(c: ValuedState) -> None:
-    """Rebuild everything from `group`."""
-    s = c.state
-    relink(s)
-    # cell by cell: to compile the assignment of arrays takes seconds
-    for g in range(len(s.cost)):
-        for column in range(c.counts.shape[1]):
-            c.counts[g, column] = c.parked[g, column]
-    for r in range(len(s.group)):
-        count_in(c.rules, c.counts, wide(s.group[r]), c.value[r], 1)
-    c.total[0] = c.total[1] = 0.0
-    for g in range(len(s.cost)):
-        c.violation[g] = violation_of(c.rules, c.counts, g, s.size[g], s.least[g])
-        c.total[0] += c.violation[g]
-        if c.violation[g] > 0:
-            c.total[1] += 1
-
-
-@compiled_part_in_place
-def put(c: ValuedState, r: int, g: int) -> int:
-    """Move row r to candidate g; returns the change of the loss, that of the violation is in `total`."""
-    s = c.state
-    h = wide(s.group[r])
-    change = place(s, r, g)
-    count_in(c.rules, c.counts, h, c.value[r], -1)
-    count_in(c.rules, c.counts, g, c.value[r], 1)
-    _judge(c, h)
-    _judge(c, g)
-    return change
-
-
-@compiled_part_in_place
-def _judge(c: ValuedState, g: int) -> None:
-    s = c.state
-    before = c.violation[g]
-    now = violation_of(c.rules, c.counts, g, s.size[g], s.least[g])
-    c.violation[g] = now
-    c.total[0] += now - before
-    c.total[1] += int(now > 0) - int(before > 0)
-
-
-@compiled_part_in_place
-def take_back(c: ValuedState) -> None:
-    """Take back all moves in the log."""
-    s = c.state
-    while s.logged[0] > 0:
-        last = s.logged[0] - 1
-        put(c, wide(s.log_row[last]), wide(s.log_group[last]))
-        s.logged[0] = last
-
-
-@compiled_part_in_place
-def with_one(c: ValuedState, g: int, u: int, by: int) -> float:
-    """By how much the violation of g changes with one more row of value u, or one less."""
-    s = c.state
-    count_in(c.rules, c.counts, g, u, by)
-    found = violation_of(c.rules, c.counts, g, s.size[g] + by, s.least[g])
-    count_in(c.rules, c.counts, g, u, -by)
-    return float(found - c.violation[g])
-
-
-@compiled_part_in_place
-def exchanged(c: ValuedState, g: int, u: int, v: int) -> float:
-    """By how much the violation of g changes with a row of value u instead of one of v."""
-    s = c.state
-    count_in(c.rules, c.counts, g, u, 1)
-    count_in(c.rules, c.counts, g, v, -1)
-    found = violation_of(c.rules, c.counts, g, s.size[g], s.least[g])
-    count_in(c.rules, c.counts, g, u, -1)
-    count_in(c.rules, c.counts, g, v, 1)
-    return float(found - c.violation[g])
-
-
-@compiled_part_in_place
-def may_have(s: State, r: int, g: int) -> bool:
-    """Whether candidate g is an option of row r, by bisection (options are sorted by cost, then number)."""
-    i = s.type_of[r]
-    low, high = s.options.indptr[i], s.options.indptr[i + 1]
-    while low < high:
-        middle = (low + high) // 2
-        other = s.options.values[middle]
-        if s.cost[other] < s.cost[g] or (s.cost[other] == s.cost[g] and other < g):
-            low = middle + 1
-        else:
-            high = middle
-    return bool(low < s.options.indptr[i + 1] and s.options.values[low] == g)
-
-
-@compiled_part_in_place
-def of_value(c: ValuedState, g: int, u: int) -> tuple[int, int]:
-    """Where the rows of value u begin and end in the cover of g."""
-    s = c.state
-    begin, end = s.covers.indptr[g], s.covers.indptr[g + 1]
-    low, high = begin, end
-    while low < high:
-        middle = (low + high) // 2
-        if c.value[s.covers.values[middle]] < u:
-            low = middle + 1
-        else:
-            high = middle
-    first, high = low, end
-    while low < high:
-        middle = (low + high) // 2
-        if c.value[s.covers.values[middle]] <= u:
-            low = middle + 1
-        else:
-            high = middle
-    return first, low
-
-
-@compiled_part_in_place
-def best_target(c: ValuedState, r: int, closing: int) -> tuple[int, float]:
-    """The open candidate at which row r costs least, violations included, and what that changes; -1 if there is none.
-
-    closing: a candidate that is taken for closed.
-    """
-    s = c.state
-    i, h = s.type_of[r], wide(s.group[r])
-    u = c.value[r]
-    best, chosen = np.inf, -1
-    for q in range(s.options.indptr[i], s.options.indptr[i + 1]):
-        g = wide(s.options.values[q])
-        loss = float(s.cost[g] - s.cost[h])
-        if loss >= best:
-            break
-        if g in (h, closing) or s.size[g] == 0:
-            continue
-        change = loss + c.price[0] * with_one(c, g, u, 1)
-        if change < best:
-            best, chosen = change, g
-    return chosen, best
-
-
-@compiled_part_in_place
-def of_group(c: ValuedState, h: int) -> int:
-    """A row of group h, at random as far as a few tries on its cover find one; -1 where it has none that moves."""
-    s = c.state
-    begin = s.covers.indptr[h]
-    covered = s.covers.indptr[h + 1] - begin
-    for _ in range(8):
-        r = wide(s.covers.values[begin + draw(s) % covered])
-        if s.group[r] == h:
-            return r
-    return wide(s.first[h])
-
-
-FRACTION = 0.5  # of a row, that any violation counts in addition: small ones would be bargains
-LARGEST = 1 << 62
-FINE = 1 << 20  # denominator of limits and weights that are rounded
-MOST_COLOURS, PER_VALUE = 128, 8  # columns of an attribute of which different values are all that is asked, at least
-
-
-class Rules(NamedTuple):
-    """What relaxations ask of a group. Counts stand in columns, one for each value of each sensitive attribute.
-
-    columns: int32 (J, attributes), the columns of joint value u. limited: int64 (limited, 5): a column, and the
-    numerators and denominators of its least and its largest share. presence: int64 (p, 3): from this column to that
-    one at least so many are not 0. Nodes of all trees, children before parents: column: int64, -1 for none, children:
-    int64, how many; share, weight: int64. roots: int64 (trees, 5): its last node, denominator of shares, denominator of
-    weights, largest EMD cost of a row times both, and of a star whose leaves stand in successive columns the first,
-    else -1. below: int64, scratch space.
-    """
-
-    columns: Ints32
-    limited: Ints
-    presence: Ints
-    column: Ints
-    children: Ints
-    share: Ints
-    weight: Ints
-    roots: Ints
-    below: Ints
-
-    @property
-    def silent(self) -> bool:
-        """Whether nothing but the size is asked for."""
-        return not (len(self.limited) or len(self.presence) or len(self.roots))
-
-
-def rules_of(instance: Instance) -> tuple[Rules, Ints]:
+def rules_of(instance: Instance) -> tuple[RuleArrays, Ints]:
     """The rules of an instance, and the joint sensitive value of each row type, int64 (t,).
 
     Of an attribute with very many values, such as units of protection, of which only different ones are asked for,
@@ -355,7 +154,7 @@ def rules_of(instance: Instance) -> tuple[Rules, Ints]:
     nodes = [(begin, node) for begin, each in trees for node in each.nodes]
     scaled = [_scaled(each, instance.types.n) for _, each in trees]
     last = np.cumsum([len(each.nodes) for _, each in trees], dtype=np.int64) - 1
-    rules = Rules(
+    rules = RuleArrays(
         columns,
         np.array(limited, np.int64).reshape(-1, 5),
         np.array(presence, np.int64).reshape(-1, 3),
@@ -370,7 +169,6 @@ def rules_of(instance: Instance) -> tuple[Rules, Ints]:
             ],
             np.int64,
         ).reshape(-1, 5),
-        np.zeros(len(nodes) + 1, np.int64),
     )
     return rules, value.astype(np.int64)
 
@@ -432,57 +230,3 @@ def _scaled(relaxation: Relaxation, rows: int) -> tuple[list[int], list[int], tu
     weights = [math.ceil(node.weight * unit) for node in relaxation.nodes]
     shares = [int(node.share * scale) for node in relaxation.nodes]
     return shares, weights, (scale, unit, int(relaxation.closeness * unit) * scale)
-
-
-@compiled_part_in_place
-def violation_of(rules: Rules, counts: Ints32, g: int, size: int, least: int) -> float:
-    """The violation of a group of so many rows with the counts in line g, of a candidate with this smallest size; 0
-    for an empty one."""
-    if size <= 0 or least < 0:
-        return 0.0
-    found = float(max(least - size, 0))
-    limited = rules.limited
-    for j in range(len(limited)):
-        held = int(counts[g, limited[j, 0]])
-        over = held * limited[j, 4] - limited[j, 3] * size
-        if over > 0:
-            found += over / limited[j, 4]
-        elif limited[j, 1] * size > held * limited[j, 2]:
-            found += (limited[j, 1] * size - held * limited[j, 2]) / limited[j, 2]
-    for j in range(len(rules.presence)):
-        lacking = rules.presence[j, 2]
-        for v in range(rules.presence[j, 0], rules.presence[j, 1]):
-            if counts[g, v] > 0:
-                lacking -= 1
-                if lacking == 0:
-                    break
-        found += max(lacking, 0)
-    node = 0
-    for j in range(len(rules.roots)):
-        scale, most = rules.roots[j, 1], rules.roots[j, 3] * size
-        top, work, first = 0, 0, rules.roots[j, 4]
-        if first >= 0:
-            first -= node
-            while node < rules.roots[j, 0]:
-                work += rules.weight[node] * abs(scale * int(counts[g, first + node]) - rules.share[node] * size)
-                node += 1
-            node += 1
-        while node <= rules.roots[j, 0]:
-            inside = int(counts[g, rules.column[node]]) if rules.column[node] >= 0 else 0
-            for _ in range(rules.children[node]):
-                top -= 1
-                inside += rules.below[top]
-            work += rules.weight[node] * abs(scale * inside - rules.share[node] * size)
-            rules.below[top] = inside
-            top += 1
-            node += 1
-        if work > most:
-            found += (work - most) / (float(scale) * rules.roots[j, 2])
-    return found + FRACTION if found > 0 else 0.0
-
-
-@compiled_part_in_place
-def count_in(rules: Rules, counts: Ints32, g: int, u: int, rows: int) -> None:
-    """So many more rows of joint value u in line g."""
-    for a in range(rules.columns.shape[1]):
-        counts[g, rules.columns[u, a]] += rows

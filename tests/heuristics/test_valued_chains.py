@@ -10,10 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sensitive_cases import SensitiveCase, sensitive_cases
 
-from kanon_milp.heuristics.state import total
-from kanon_milp.heuristics.valued_chains import reroute
-from kanon_milp.heuristics.valued_moves import settle
-from kanon_milp.heuristics.valued_state import ValuedBoard, recount
+from kanon_milp.heuristics.valued_state import ValuedBoard
+from kanon_milp.kernels.rows import total
+from kanon_milp.kernels.valued_chains import reroute
+from kanon_milp.kernels.valued_moves import settle
+from kanon_milp.kernels.valued_state import recount
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import prepare
 from kanon_milp.problem.privacy import LDiversity
@@ -40,19 +41,19 @@ def test_energy_falls_and_is_what_a_recount_says(case: SensitiveCase, seed: int)
         np.add.at(rows, random.choice(pairs, count), 1)
     start = Assignment.from_pairs(instance, rows)
     board = ValuedBoard.of(instance, np.ones(candidates.pairs, np.bool_), start, 0)
-    c = board.valued
-    c.price[0] = PRICE * c.price[1]
-    loss, energy = total(c.state), total(c.state) + c.price[0] * c.total[0]
+    c = board.rows
+    c.price = PRICE * c.cell
+    loss, energy = total(c), total(c) + c.price * c.violated
     change = reroute(c, 10**6)
-    assert total(c.state) == loss + change
-    assert total(c.state) + c.price[0] * c.total[0] <= energy + 1e-6
-    violation, size = c.violation.copy(), c.state.size.copy()
+    assert total(c) == loss + change
+    assert total(c) + c.price * c.violated <= energy + 1e-6
+    violation, size = np.array(c.violation), np.array(c.size)
     recount(c)
-    assert c.violation == pytest.approx(violation)
-    assert c.state.size.tolist() == size.tolist()
+    assert np.asarray(c.violation) == pytest.approx(violation)
+    assert np.asarray(c.size).tolist() == size.tolist()
     assert board.board.complete
     # where nothing is left to gain, nothing moves
-    assert reroute(c, 10**6) == 0 or c.total[1] > 0
+    assert reroute(c, 10**6) == 0 or c.failing > 0
 
 
 def test_a_row_makes_room_for_another_one() -> None:
@@ -76,10 +77,10 @@ def test_a_row_makes_room_for_another_one() -> None:
         (g,) = (g for g in range(candidates.count) if set(candidates.members[of_pair == g].tolist()) == wanted)
         placed[np.flatnonzero((of_pair == g) & (candidates.members == kind[r]))] += 1
     board = ValuedBoard.of(instance, np.ones(candidates.pairs, np.bool_), Assignment.from_pairs(instance, placed), 0)
-    c = board.valued
-    c.price[0] = PRICE * c.price[1]
-    assert c.total[1] == 0
+    c = board.rows
+    c.price = PRICE * c.cell
+    assert c.failing == 0
     assert settle(c) == 0  # no single row moves
     assert reroute(c, 0) == 0
     assert reroute(c, 10**6) * instance.levels.unit == -1
-    assert c.total[1] == 0
+    assert c.failing == 0

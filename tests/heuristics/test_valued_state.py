@@ -13,32 +13,30 @@ import pytest
 from effort import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from kernels import runnable
 from own_requirement import AtMost, NoMoreThanHalf
 from sensitive_cases import KINDS, SensitiveCase, sensitive_cases
 from test_valued_construction import point_of
 
 import kanon_milp as km
 from kanon_milp.bounds.relaxations import WIDEST
-from kanon_milp.heuristics import valued_annealing, valued_moves, valued_state
+from kanon_milp.heuristics import valued_annealing
 from kanon_milp.heuristics.annealing import Chain, SeenPairs
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.grouping import pairs_at
 from kanon_milp.heuristics.repair import repair
-from kanon_milp.heuristics.state import total
 from kanon_milp.heuristics.valued_annealing import DEFAULT, ValuedAnnealingParameters, anneal
 from kanon_milp.heuristics.valued_construction import PricedCandidates, construct
-from kanon_milp.heuristics.valued_state import ValuedBoard, own_copy, rules_of
+from kanon_milp.heuristics.valued_state import ValuedBoard, rules_of
 from kanon_milp.heuristics.worker_pool import Effort, ProcessPool
+from kanon_milp.kernels.rows import total
+from kanon_milp.kernels.rules import Rules, count_in, violation_of
+from kanon_milp.kernels.valued_moves import relocate, shift, swap
+from kanon_milp.kernels.valued_state import ValuedState, put, take_back
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.problem.privacy.base import facts_of, is_size_only
 from kanon_milp.problem.records import Group
 from kanon_milp.system.limit import Limit
-
-count_in, violation_of = runnable(valued_state.count_in), runnable(valued_state.violation_of)
-put, take_back, relocate = runnable(valued_state.put), runnable(valued_state.take_back), runnable(valued_moves.relocate)
-shift, swap = runnable(valued_moves.shift), runnable(valued_moves.swap)
 
 relaxed = settings(
     deadline=None,
@@ -54,17 +52,17 @@ def test_no_violation_means_that_the_group_satisfies_all(kind: str | None) -> No
     @settings(relaxed, max_examples=examples(200, 6))
     def judged(case: SensitiveCase, data: st.DataObject) -> None:
         instance = prepare(case.problem())
-        rules, value = rules_of(instance)
+        arrays, value = rules_of(instance)
         check = GroupCheck(instance)
         g = data.draw(st.integers(0, instance.candidates.count - 1))
         members = instance.candidates.members[slice(*instance.candidates.indptr[g : g + 2])]
         rows = np.array([data.draw(st.integers(0, n)) for n in instance.types.counts[members]], np.int64)
         if not rows.sum():
             return
-        counts = np.zeros((1, int(rules.columns.max(initial=-1)) + 1), np.int32)
+        rules = Rules(*arrays, np.zeros((1, int(arrays.columns.max(initial=-1)) + 1), np.int32))
         for i, amount in zip(members, rows, strict=True):
-            count_in(rules, counts, 0, int(value[i]), int(amount))
-        violated = violation_of(rules, counts, 0, int(rows.sum()), int(instance.least[g]))
+            count_in(rules, 0, int(value[i]), int(amount))
+        violated = violation_of(rules, 0, int(rows.sum()), int(instance.least[g]))
         holds = check.holds(g, check.by_value(members, rows))
         if holds:
             assert violated == 0
@@ -211,26 +209,39 @@ def test_repair_ends_with_groups_that_satisfy_all() -> None:
         assert not groups_fail(instance, found)
 
 
+def board_with(instance: Instance, start: Assignment) -> ValuedBoard:
+    """All pairs are allowed, and violations cost more than anything."""
+    board = ValuedBoard.of(instance, np.ones(instance.candidates.pairs, np.bool_), start)
+    board.rows.price = 60.0 * board.rows.cell
+    return board
+
+
+def anew(board: ValuedBoard) -> ValuedState:
+    """What is on the board, counted anew."""
+    state = board.board.state
+    return board.arrays.own(state.group, state.random)
+
+
 def test_counts_and_violations_are_kept_up() -> None:
     """After moves and after taking them back they are what they are when counted anew."""
     instance = instance_of(60, km.KAnonymity(3), km.LDiversity(2), km.TCloseness("0.4"))
     start = construct(instance, point_of(instance), Limit())
     assert start is not None
-    c = ValuedBoard.of(instance, np.ones(instance.candidates.pairs, np.bool_), start).valued
-    before, random = c.state.group.copy(), np.random.default_rng(0)
+    board = board_with(instance, start)
+    c, s = board.rows, board.board.state
+    before, random = s.group.copy(), np.random.default_rng(0)
     for _ in range(50):
         r = int(random.integers(len(before)))
-        i = c.state.type_of[r]
-        options = c.state.options.values[c.state.options.indptr[i] : c.state.options.indptr[i + 1]]
-        put(c, r, int(random.choice(options)))
-    anew = own_copy(c, c.state.group, c.state.random)
-    assert (anew.counts == c.counts).all()
-    assert anew.violation == pytest.approx(c.violation)
-    assert anew.total == pytest.approx(c.total)
-    assert c.total[1] == (c.violation > 0).sum() > 0
+        i = s.type_of[r]
+        put(c, r, int(random.choice(s.options.values[s.options.indptr[i] : s.options.indptr[i + 1]])))
+    again = anew(board)
+    assert (np.asarray(again.rules.counts) == np.asarray(c.rules.counts)).all()
+    assert np.asarray(again.violation) == pytest.approx(np.asarray(c.violation))
+    assert (again.violated, again.failing) == (pytest.approx(c.violated), c.failing)
+    assert c.failing == (np.asarray(c.violation) > 0).sum() > 0
     take_back(c)
-    assert (c.state.group == before).all()
-    assert c.total == pytest.approx([0.0, 0.0])
+    assert (s.group == before).all()
+    assert (c.violated, c.failing) == (pytest.approx(0.0), 0)
 
 
 @pytest.mark.parametrize("move", [shift, swap, relocate])
@@ -239,26 +250,25 @@ def test_a_move_of_one_row_is_made_if_its_energy_is_within_the_limit(move: Calla
     instance = instance_of(90, km.KAnonymity(3), km.LDiversity(2), km.TCloseness("0.5"))
     start = construct(instance, point_of(instance), Limit())
     assert start is not None
-    c = ValuedBoard.of(instance, np.ones(instance.candidates.pairs, np.bool_), start).valued
-    c.price[0] = 60.0 * c.price[1]
-    s, worse, same = c.state, 0, 0
+    board = board_with(instance, start)
+    c, s, worse, same = board.rows, board.board.state, 0, 0
     for r in [*range(len(s.group))] * 3:
-        random, loss, before = s.random.copy(), total(s), float(own_copy(c, s.group, s.random).total[0])
+        random, loss, before = c.random, total(c), anew(board).violated
         free = move(c, r, np.inf)
         if free == np.inf:
             continue
-        anew, after = own_copy(c, s.group, s.random), s.random.copy()
-        assert free == total(s) - loss
-        energy, there = free + c.price[0] * (anew.total[0] - before), s.group.copy()
+        after = c.random
+        assert free == total(c) - loss
+        energy, there = free + c.price * (anew(board).violated - before), s.group.copy()
         take_back(c)
         for limit, made in ((energy - 0.5, False), (energy + 0.5, True)):
-            s.random[:] = random
+            c.random = random
             change = move(c, r, limit)
             assert (change == free) if made else (change == np.inf)
-            assert (s.random == after).all()
-            assert (s.group == there).all() if made else not s.logged[0]
+            assert c.random == after
+            assert (s.group == there).all() if made else not c.logged
             take_back(c)
-        s.random[:] = after
+        c.random = after
         worse, same = worse + (energy > 0), same + (energy <= 0)
     assert same
     assert worse or move is relocate
@@ -269,16 +279,16 @@ def test_work_of_a_star_is_the_total_variation(t: str) -> None:
     """The leaves are gone through at once; against fractions, and against the walk that takes any tree."""
     labels = "aaabbcddddeeeeef" * 4
     frame = pl.DataFrame({"q": ["x", "y"] * 32, "s": list(labels)})
-    rules, _ = rules_of(prepare(km.Problem(km.Table.from_frame(frame, ["q"], "s"), [km.TCloseness(t)])))
-    walked = rules.roots.copy()
+    arrays, _ = rules_of(prepare(km.Problem(km.Table.from_frame(frame, ["q"], "s"), [km.TCloseness(t)])))
+    walked = arrays.roots.copy()
     walked[:, 4:] = -1
-    assert rules.roots[:, 4].tolist() == [0]
+    assert arrays.roots[:, 4].tolist() == [0]
     share, random, held = [Fraction(labels.count(each), len(labels)) for each in "abcdef"], np.random.default_rng(0), 0
     for _ in range(300):
         size = int(random.integers(1, 150))
         counts = random.multinomial(size, [float(p) for p in share]).astype(np.int32)
-        found = violation_of(rules, counts[None], 0, size, 1)
-        assert found == violation_of(rules._replace(roots=walked), counts[None], 0, size, 1)
+        found = violation_of(Rules(*arrays, counts[None]), 0, size, 1)
+        assert found == violation_of(Rules(*arrays._replace(roots=walked), counts[None]), 0, size, 1)
         apart = sum(abs(Fraction(int(c), size) - p) for c, p in zip(counts, share, strict=True)) / 2
         assert (found == 0) == (apart <= Fraction(t))
         held += found == 0
@@ -290,18 +300,17 @@ def test_a_row_goes_where_it_costs_least_if_its_group_can_spare_it() -> None:
     instance = instance_of(90, km.KAnonymity(3), km.LDiversity(2), km.TCloseness("0.5"))
     start = construct(instance, point_of(instance), Limit())
     assert start is not None
-    c = ValuedBoard.of(instance, np.ones(instance.candidates.pairs, np.bool_), start).valued
-    s, moved = c.state, 0
-    c.price[0] = 60.0 * c.price[1]
+    board = board_with(instance, start)
+    c, s, moved = board.rows, board.board.state, 0
     for r in range(len(s.group)):
-        h, i, before = int(s.group[r]), int(s.type_of[r]), c.total[0]
-        loss = total(s)
+        h, i, before = int(s.group[r]), int(s.type_of[r]), c.violated
+        loss = total(c)
         energies = {}
         for g in s.options.values[s.options.indptr[i] : s.options.indptr[i + 1]].tolist():
             if g != h and s.size[g] > 0:
                 put(c, r, g)
                 left = c.violation[h]
-                energies[g] = total(s) - loss + c.price[0] * (c.total[0] - before - left)
+                energies[g] = total(c) - loss + c.price * (c.violated - before - left)
                 take_back(c)
                 spared = s.size[h] > s.least[h] and left == 0
         change = relocate(c, r, np.inf)
@@ -309,7 +318,7 @@ def test_a_row_goes_where_it_costs_least_if_its_group_can_spare_it() -> None:
             assert change == np.inf
         else:
             moved += 1
-            assert change == total(s) - loss
+            assert change == total(c) - loss
             assert energies[int(s.group[r])] == pytest.approx(min(energies.values()))
         take_back(c)
         assert s.group[r] == h
@@ -322,7 +331,7 @@ def test_pairs_of_tables_with_violations_are_kept_by_what_their_repair_costs(mon
     start = construct(instance, point_of(instance), Limit())
     assert start is not None
     board = ValuedBoard.of(instance, np.ones(instance.candidates.pairs, np.bool_), start)
-    valid, state = Chain.of(board.board, 0), board.valued.state
+    valid, state = Chain.of(board.board, 0), board.board.state
     cheapest = state.options.values[state.options.indptr[state.type_of]].astype(valid.group.dtype)
     violating = replace(valid, group=cheapest)
     assert state.cost[cheapest].sum() < start.cost
