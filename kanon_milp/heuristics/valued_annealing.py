@@ -187,16 +187,16 @@ def segment(
     shares: as in `make_moves`. soft: cells for a unit of violation at the beginning, that rise up to the price. Nothing
     that is handed in is changed, so it may run in any process.
     """
-    c = arrays.own(chain.group, chain.random)
+    own = arrays.own(chain.group, chain.random)
+    c, group = own.rows(), own.state.group
     price = min(soft * (params.hot * c.cell / cold) ** 2, params.price)
     began = time.perf_counter()
     best = chain.best.copy()
     loss = make_moves(c, moves, np.array([hot, cold, price]), shares, draws.chance, draws.alias, best, chain.loss)
     reroute(c, params.looks * moves)
-    group, random = np.array(c.group), np.array([c.random], np.uint64)
     # a few groups may keep their violation to the end
     repaired = total(c) + _repaired(c, params.price)
     if c.failing <= params.repaired and repaired < loss:
         best, loss = group.copy(), repaired
     rate = moves / max(time.perf_counter() - began, 1e-6)
-    return Chain(group, random, best, loss, chain.made + moves, rate)
+    return Chain(group, c.random, best, loss, chain.made + moves, rate)

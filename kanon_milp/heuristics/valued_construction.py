@@ -21,7 +21,6 @@ from kanon_milp.heuristics.grouping import most_general_pairs
 from kanon_milp.heuristics.repair import repair
 from kanon_milp.heuristics.state import cell_cost
 from kanon_milp.kernels.covers import ordered_covers
-from kanon_milp.heuristics.old_valued_state import Rules, count_in, violation_of
 from kanon_milp.heuristics.valued_state import ValuedBoard, rules_of
 from kanon_milp.kernels.valued_moves import absorb, descend, mend_all, settle
 from kanon_milp.kernels.tree_subproblem import TreeArrays, ValuedCandidates, ValuedRows
@@ -31,8 +30,31 @@ from kanon_milp.system.arrays import Floats, Ints, Ints32
 from kanon_milp.system.jit import compiled, compiled_part_in_place
 from kanon_milp.system.limit import Limit
 
+FRACTION = 0.5  # as of kernels.rules
 NEVER = np.float64(np.inf)  # φ of a candidate without a group
 CHUNK = 1000  # candidates between two looks at the clock
+
+
+class Rules(NamedTuple):
+    """What relaxations ask of a group. Counts stand in columns, one for each value of each sensitive attribute.
+
+    columns: int32 (J, attributes), the columns of joint value u. limited: int64 (limited, 5): a column, and the
+    numerators and denominators of its least and its largest share. presence: int64 (p, 3): from this column to that
+    one at least so many are not 0. Nodes of all trees, children before parents: column: int64, -1 for none, children:
+    int64, how many; share, weight: int64. roots: int64 (trees, 5): its last node, denominator of shares, denominator of
+    weights, largest EMD cost of a row times both, and of a star whose leaves stand in successive columns the first,
+    else -1. below: int64, scratch space.
+    """
+
+    columns: Ints32
+    limited: Ints
+    presence: Ints
+    column: Ints
+    children: Ints
+    share: Ints
+    weight: Ints
+    roots: Ints
+    below: Ints
 
 
 class Rest(NamedTuple):
@@ -99,8 +121,8 @@ def _place(
     key: float64 (G,), candidates are gone through by rising key, then φ.
     """
     candidates, cell = instance.candidates, cell_cost(instance)
-    rules, value, tries = *rules_of(instance), SubproblemParameters().tries
-    rules = Rules(*rules, np.zeros(len(rules.column) + 1, np.int64))
+    arrays, value = rules_of(instance)
+    rules, tries = Rules(*arrays, np.zeros(len(arrays.column) + 1, np.int64)), SubproblemParameters().tries
     order = np.lexsort((-pricing.multipliers, value))
     width = int(rules.columns.max(initial=-1)) + 1
     types, pairs = instance.types.count, candidates.pairs
@@ -187,6 +209,60 @@ def _mended(
             break
         descend(board.rows, order[begin : begin + CHUNK])
     return board.placed()
+
+
+@compiled_part_in_place
+def violation_of(rules: Rules, counts: Ints32, g: int, size: int, least: int) -> float:
+    """The violation of a group of so many rows with the counts in line g, of a candidate with this smallest size; 0
+    for an empty one."""
+    if size <= 0 or least < 0:
+        return 0.0
+    found = float(max(least - size, 0))
+    limited = rules.limited
+    for j in range(len(limited)):
+        held = int(counts[g, limited[j, 0]])
+        over = held * limited[j, 4] - limited[j, 3] * size
+        if over > 0:
+            found += over / limited[j, 4]
+        elif limited[j, 1] * size > held * limited[j, 2]:
+            found += (limited[j, 1] * size - held * limited[j, 2]) / limited[j, 2]
+    for j in range(len(rules.presence)):
+        lacking = rules.presence[j, 2]
+        for v in range(rules.presence[j, 0], rules.presence[j, 1]):
+            if counts[g, v] > 0:
+                lacking -= 1
+                if lacking == 0:
+                    break
+        found += max(lacking, 0)
+    node = 0
+    for j in range(len(rules.roots)):
+        scale, most = rules.roots[j, 1], rules.roots[j, 3] * size
+        top, work, first = 0, 0, rules.roots[j, 4]
+        if first >= 0:
+            first -= node
+            while node < rules.roots[j, 0]:
+                work += rules.weight[node] * abs(scale * int(counts[g, first + node]) - rules.share[node] * size)
+                node += 1
+            node += 1
+        while node <= rules.roots[j, 0]:
+            inside = int(counts[g, rules.column[node]]) if rules.column[node] >= 0 else 0
+            for _ in range(rules.children[node]):
+                top -= 1
+                inside += rules.below[top]
+            work += rules.weight[node] * abs(scale * inside - rules.share[node] * size)
+            rules.below[top] = inside
+            top += 1
+            node += 1
+        if work > most:
+            found += (work - most) / (float(scale) * rules.roots[j, 2])
+    return found + FRACTION if found > 0 else 0.0
+
+
+@compiled_part_in_place
+def count_in(rules: Rules, counts: Ints32, g: int, u: int, rows: int) -> None:
+    """So many more rows of joint value u in line g."""
+    for a in range(rules.columns.shape[1]):
+        counts[g, rules.columns[u, a]] += rows
 
 
 @compiled

@@ -11,12 +11,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.bounds.relaxations import ALL, Interval, Node, Relaxation, relaxations_of
 from kanon_milp.heuristics.grouping import pairs_at
@@ -66,14 +65,11 @@ class ValuedArrays(NamedTuple):
 
     def rows(self) -> ValuedState:
         """These rows; groups and sizes of the state follow their moves."""
-        s = self.state
-        rows = (s.type_of, s.options, s.covers, s.cost, s.least, s.parked, s.group, s.size, int(s.random[0]))
-        return ValuedState(rows, self.rules, self.value, self.parked, self.cell)
+        return ValuedState(self.state, self.rules, self.value, self.parked, self.cell)
 
-    def own(self, group: Ints32, random: NDArray[np.uint64]) -> ValuedState:
-        """The same with groups of their own."""
-        state = self.state._replace(group=group.copy(), size=np.empty_like(self.state.size), random=random)
-        return self._replace(state=state).rows()
+    def own(self, group: Ints32, random: int) -> ValuedArrays:
+        """The same with a copy of what changes."""
+        return self._replace(state=self.state.own(group, random))
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +96,8 @@ class ValuedBoard:
         for attribute in range(rules.columns.shape[1]):
             np.add.at(parked, (at, rules.columns[value[row_type], attribute]), rows.astype(np.int32))
         arrays = ValuedArrays(s, rules, of_row, parked, board.cell)
-        return cls(Board(instance, s, board.candidate, board.parked, board.cell), arrays, arrays.rows())
+        own = arrays.rows()
+        return cls(replace(board, state=s, rows=own), arrays, own)
 
     def placed(self) -> Assignment:
         """The table on the board, whatever its groups violate; no row is nowhere."""

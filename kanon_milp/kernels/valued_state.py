@@ -26,14 +26,14 @@ class ValuedState(Rows):
     """
 
     def __init__(
-        self, rows: tuple[Any, ...], rules: tuple[Any, ...], value: Ints, parked_counts: Ints32, cell: float
+        self, state: tuple[Any, ...], rules: tuple[Any, ...], value: Ints, parked_counts: Ints32, cell: float
     ) -> None:
-        Rows.__init__(self, *rows)
-        self.rules = Rules(*rules, parked_counts.copy())
+        Rows.__init__(self, *state)
+        self.rules = Rules(*rules, counts=parked_counts.copy())
         values = len(self.rules.columns)
         self.value, self.parked_counts = value, parked_counts
         self.violation = np.zeros(len(self.cost))
-        self.price, self.cell = 0.0, cell
+        self.price, self.cell, self.violated, self.failing = 0.0, cell, 0.0, 0
         self.sample_row, self.sample_value = np.zeros(SAMPLE, np.int64), np.zeros(SAMPLE, np.int64)
         self.sample_price, self.sample_checked = np.zeros(SAMPLE), np.zeros(SAMPLE, np.uint8)
         self.change, self.known, self.stamp = np.zeros(values), np.zeros(values, np.int64), 0
@@ -89,19 +89,19 @@ def take_back(c: ValuedState) -> None:
 def with_one(c: ValuedState, g: int, u: int, by: int) -> float:
     """By how much the violation of g changes with one more row of value u, or one less."""
     count_in(c.rules, g, u, by)
-    found = violation_of(c.rules, g, c.size[g] + by, c.least[g])
+    change: float = violation_of(c.rules, g, c.size[g] + by, c.least[g]) - c.violation[g]
     count_in(c.rules, g, u, -by)
-    return found - c.violation[g]
+    return change
 
 
 def exchanged(c: ValuedState, g: int, u: int, v: int) -> float:
     """By how much the violation of g changes with a row of value u instead of one of v."""
     count_in(c.rules, g, u, 1)
     count_in(c.rules, g, v, -1)
-    found = violation_of(c.rules, g, c.size[g], c.least[g])
+    change: float = violation_of(c.rules, g, c.size[g], c.least[g]) - c.violation[g]
     count_in(c.rules, g, u, -1)
     count_in(c.rules, g, v, 1)
-    return found - c.violation[g]
+    return change
 
 
 def may_have(c: ValuedState, r: int, g: int) -> bool:
@@ -115,7 +115,8 @@ def may_have(c: ValuedState, r: int, g: int) -> bool:
             low = middle + 1
         else:
             high = middle
-    return low < c.options_at[i + 1] and c.options[low] == g
+    found: bool = low < c.options_at[i + 1] and c.options[low] == g
+    return found
 
 
 def of_value(c: ValuedState, g: int, u: int) -> tuple[int, int]:
@@ -163,7 +164,8 @@ def of_group(c: ValuedState, h: int) -> int:
     begin = c.covers_at[h]
     covered = c.covers_at[h + 1] - begin
     for _ in range(DRAWS):
-        r = c.covers[begin + draw(c) % covered]
+        r: int = c.covers[begin + draw(c) % covered]
         if c.group[r] == h:
             return r
-    return c.first[h]
+    first: int = c.first[h]
+    return first

@@ -219,7 +219,7 @@ def board_with(instance: Instance, start: Assignment) -> ValuedBoard:
 def anew(board: ValuedBoard) -> ValuedState:
     """What is on the board, counted anew."""
     state = board.board.state
-    return board.arrays.own(state.group, state.random)
+    return board.arrays.own(state.group, state.random).rows()
 
 
 def test_counts_and_violations_are_kept_up() -> None:
