@@ -7,11 +7,10 @@ import numpy as np
 
 from kanon_milp.errors import SolverError
 from kanon_milp.heuristics.group_check import GroupCheck
+from kanon_milp.kernels.covers import cheapest_covers
 from kanon_milp.presolve.assignment import Assignment, Groups
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.presolve.ragged import Ragged
 from kanon_milp.system.arrays import Ints
-from kanon_milp.system.jit import compiled
 
 
 def assignment_of(instance: Instance, row_type: Ints, candidate: Ints, rows: Ints) -> Assignment:
@@ -61,7 +60,7 @@ def tighten_groups(instance: Instance, assignment: Assignment) -> Assignment:
     options, _ = candidates.covers.transposed(instance.types.count)
     groups = Groups.of_assignment(assignment)
     sizes = group_sizes(instance, assignment)[groups.candidate]
-    chosen = _cheapest_covers(groups.types, groups.candidate, sizes, options, candidates.cost, instance.least)
+    chosen = cheapest_covers(groups.types, groups.candidate, sizes, options, candidates.cost, instance.least)
     # a group that needs nothing but to be fully suppressed may need more than rows elsewhere
     freed = np.flatnonzero(instance.exempt[groups.candidate] & ~instance.exempt[chosen])
     check = GroupCheck(instance) if len(freed) else None
@@ -76,39 +75,6 @@ def tighten_groups(instance: Instance, assignment: Assignment) -> Assignment:
     if tightened.cost > assignment.cost:
         raise SolverError("tightening the groups has raised the loss")
     return tightened
-
-
-@compiled
-def _cheapest_covers(
-    groups: Ragged[np.int64],
-    candidate: Ints,
-    size: Ints,
-    options: Ragged[np.int64],
-    cost: Ints,
-    least: Ints,
-) -> Ints:
-    """For each group, of so many rows and now of a candidate, the cheapest one that all of its row types have among
-    their options."""
-    group_begin, row_type = groups
-    begin, option = options
-    chosen = np.empty(len(candidate), dtype=np.int64)
-    seen = np.zeros(len(cost), dtype=np.int64)
-    for h in range(len(chosen)):
-        best = candidate[h]
-        members = group_begin[h + 1] - group_begin[h]
-        for entry in range(group_begin[h], group_begin[h + 1]):
-            i = row_type[entry]
-            for q in range(begin[i], begin[i + 1]):
-                g = option[q]
-                seen[g] += 1
-                if seen[g] == members and cost[g] < cost[best] and size[h] >= least[g]:
-                    best = g
-        for entry in range(group_begin[h], group_begin[h + 1]):
-            i = row_type[entry]
-            for q in range(begin[i], begin[i + 1]):
-                seen[option[q]] = 0
-        chosen[h] = best
-    return chosen
 
 
 def most_general_pairs(instance: Instance) -> Ints:

@@ -20,10 +20,10 @@ from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.grouping import most_general_pairs
 from kanon_milp.heuristics.repair import repair
 from kanon_milp.heuristics.state import cell_cost
-from kanon_milp.kernels.covers import ordered_covers
 from kanon_milp.heuristics.valued_state import ValuedBoard, rules_of
-from kanon_milp.kernels.valued_moves import absorb, descend, mend_all, settle
+from kanon_milp.kernels.covers import ordered_covers
 from kanon_milp.kernels.tree_subproblem import TreeArrays, ValuedCandidates, ValuedRows
+from kanon_milp.kernels.valued_moves import absorb, descend, mend_all, settle
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.system.arrays import Floats, Ints, Ints32

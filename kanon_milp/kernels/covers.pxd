@@ -14,3 +14,11 @@ cpdef object nested_candidates(
                into="double[::1]", i="Py_ssize_t", g="Py_ssize_t")
 cpdef object nested_shares(
     const long long[::1] indptr, const int[::1] members, const double[::1] share, Py_ssize_t widest, Py_ssize_t types)
+
+@cython.locals(
+    begins="const long long[::1]", members="const long long[::1]", option_begins="const long long[::1]",
+    candidates="const long long[::1]", chosen="long long[::1]", seen="long long[::1]", h="Py_ssize_t",
+    best="Py_ssize_t", types="long long", e="Py_ssize_t", q="Py_ssize_t", g="Py_ssize_t")
+cpdef object cheapest_covers(
+    groups, const long long[::1] candidate, const long long[::1] size, options, const long long[::1] cost,
+    const long long[::1] least)

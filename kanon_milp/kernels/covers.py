@@ -1,4 +1,4 @@
-"""Covers of candidates, list by list: in another order, and which of them lie in sets of row types."""
+"""Covers of candidates, list by list: in another order, which lie in sets of row types, which hold groups."""
 
 from __future__ import annotations
 
@@ -109,3 +109,27 @@ def nested_shares(indptr: Ints, members: Ints32, share: Floats, widest: int, typ
             for e in range(first, last):
                 inside[members[e]] = 0
     return found
+
+
+def cheapest_covers(
+    groups: tuple[Ints, Ints], candidate: Ints, size: Ints, options: tuple[Ints, Ints], cost: Ints, least: Ints
+) -> Ints:
+    """For each group, of so many rows and now of a candidate, the cheapest one that all of its row types have among
+    their options, int64. groups, options: (indptr, int64), row types of each group, candidates of each row type."""
+    begins, members = groups
+    option_begins, candidates = options
+    chosen, seen = np.array(candidate, np.int64), np.zeros(len(cost), np.int64)
+    with cython.nogil:
+        for h in range(len(chosen)):
+            best, types = chosen[h], begins[h + 1] - begins[h]
+            for e in range(begins[h], begins[h + 1]):
+                for q in range(option_begins[members[e]], option_begins[members[e] + 1]):
+                    g = candidates[q]
+                    seen[g] += 1
+                    if seen[g] == types and cost[g] < cost[best] and size[h] >= least[g]:
+                        best = g
+            for e in range(begins[h], begins[h + 1]):
+                for q in range(option_begins[members[e]], option_begins[members[e] + 1]):
+                    seen[candidates[q]] = 0
+            chosen[h] = best
+    return np.asarray(chosen)

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kanon_milp.kernels.covers import nested_candidates, nested_shares, ordered_covers
+from kanon_milp.kernels.covers import cheapest_covers, nested_candidates, nested_shares, ordered_covers
 from kanon_milp.system.arrays import Ints, Ints32
 
 TYPES = 6
@@ -47,3 +47,20 @@ def test_shares_of_nested_candidates(covers: list[set[int]], widest: int, data: 
     for cover, nested in zip(covers, found.tolist(), strict=True):
         inside = sum(share[g] for g, other in enumerate(covers) if other and other <= cover)
         assert nested == (inside if cover and len(cover) <= widest else 0)
+
+
+@given(lists_of_types, st.lists(st.sets(st.integers(0, TYPES - 1), min_size=1), max_size=5), st.integers(0, 2**32 - 1))
+def test_the_cheapest_cover_of_each_group(covers: list[set[int]], groups: list[set[int]], seed: int) -> None:
+    random = np.random.default_rng(seed)
+    covers = [set(range(TYPES)), *covers]
+    cost, least = random.permutation(len(covers)), random.integers(5, size=len(covers))
+    cost[0], size = 100, random.integers(5, size=len(groups))
+    options = [{g for g, cover in enumerate(covers) if i in cover} for i in range(TYPES)]
+    by_group, by_type = (
+        (np.cumsum([0, *map(len, sets)]), np.array([e for each in sets for e in sorted(each)], np.int64))
+        for sets in (groups, options)
+    )
+    found = cheapest_covers(by_group, np.zeros(len(groups), np.int64), size, by_type, cost, least)
+    for group, rows, chosen in zip(groups, size, found.tolist(), strict=True):
+        fits = [g for g, cover in enumerate(covers) if cover >= group and (least[g] <= rows or g == 0)]
+        assert chosen == min(fits, key=lambda g: int(cost[g]))
