@@ -163,7 +163,7 @@ def of_group(c: ValuedState, h: int) -> int:
     """A row of group h, at random as far as a few tries on its cover find one; -1 where it has none that moves."""
     begin = c.covers_at[h]
     covered = c.covers_at[h + 1] - begin
-    for _ in range(DRAWS):
+    for _ in range(DRAWS if covered > 0 else 0):
         r: int = c.covers[begin + draw(c) % covered]
         if c.group[r] == h:
             return r
