@@ -13,23 +13,23 @@ from kanon_milp.system.arrays import Ints, Ints32
 
 
 class Rules:
-    """What relaxations ask of a group. Counts stand in columns, one for each value of each sensitive attribute.
+    """What relaxations ask of groups, and the rows that these have, by value.
 
+    counts: int32 (groups, columns), the only thing that changes: one column for each value of each sensitive attribute.
     columns: int32 (J, attributes), the columns of joint value u. limited: int64 (limited, 5): a column, and the
     numerators and denominators of its least and its largest share. presence: int64 (p, 3): from this column to that
     one at least so many are not 0. Nodes of all trees, children before parents: column: int64, -1 for none, children:
     int64, how many; share, weight: int64. roots: int64 (trees, 5): its last node, denominator of shares, denominator of
     weights, largest EMD cost of a row times both, and of a star whose leaves stand in successive columns the first,
-    else -1. counts: int32 (groups, columns), the only thing that changes. below: scratch.
+    else -1. below: scratch.
     """
 
     def __init__(
-        self, columns: Ints32, limited: Ints, presence: Ints, column: Ints, children: Ints, share: Ints, weight: Ints,
-        roots: Ints, counts: Ints32,
+        self, counts: Ints32, columns: Ints32, limited: Ints, presence: Ints, column: Ints, children: Ints, share: Ints,
+        weight: Ints, roots: Ints,
     ) -> None:  # fmt: skip
-        self.columns, self.limited, self.presence = columns, limited, presence
+        self.counts, self.columns, self.limited, self.presence = counts, columns, limited, presence
         self.column, self.children, self.share, self.weight, self.roots = column, children, share, weight, roots
-        self.counts = counts
         self.below = np.zeros(len(column) + 1, np.int64)
 
 

@@ -29,7 +29,7 @@ class ValuedState(Rows):
         self, state: tuple[Any, ...], rules: tuple[Any, ...], value: Ints, parked_counts: Ints32, cell: float
     ) -> None:
         Rows.__init__(self, *state)
-        self.rules = Rules(*rules, counts=parked_counts.copy())
+        self.rules = Rules(parked_counts.copy(), *rules)
         values = len(self.rules.columns)
         self.value, self.parked_counts = value, parked_counts
         self.violation = np.zeros(len(self.cost))

@@ -59,7 +59,7 @@ def test_no_violation_means_that_the_group_satisfies_all(kind: str | None) -> No
         rows = np.array([data.draw(st.integers(0, n)) for n in instance.types.counts[members]], np.int64)
         if not rows.sum():
             return
-        rules = Rules(*arrays, np.zeros((1, int(arrays.columns.max(initial=-1)) + 1), np.int32))
+        rules = Rules(np.zeros((1, int(arrays.columns.max(initial=-1)) + 1), np.int32), *arrays)
         for i, amount in zip(members, rows, strict=True):
             count_in(rules, 0, int(value[i]), int(amount))
         violated = violation_of(rules, 0, int(rows.sum()), int(instance.least[g]))
@@ -287,8 +287,8 @@ def test_work_of_a_star_is_the_total_variation(t: str) -> None:
     for _ in range(300):
         size = int(random.integers(1, 150))
         counts = random.multinomial(size, [float(p) for p in share]).astype(np.int32)
-        found = violation_of(Rules(*arrays, counts[None]), 0, size, 1)
-        assert found == violation_of(Rules(*arrays._replace(roots=walked), counts[None]), 0, size, 1)
+        found = violation_of(Rules(counts[None], *arrays), 0, size, 1)
+        assert found == violation_of(Rules(counts[None], *arrays._replace(roots=walked)), 0, size, 1)
         apart = sum(abs(Fraction(int(c), size) - p) for c, p in zip(counts, share, strict=True)) / 2
         assert (found == 0) == (apart <= Fraction(t))
         held += found == 0

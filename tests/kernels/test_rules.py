@@ -63,6 +63,7 @@ def test_violation_is_what_each_rule_lacks(seed: int, counts: list[int], least: 
     for _, _, wanted in presence:
         found += max(wanted - sum(count > 0 for count in counts), 0)
     rules = Rules(
+        np.zeros((2, VALUES), np.int32),
         np.arange(VALUES, dtype=np.int32)[:, None].copy(),
         np.array(limited, np.int64).reshape(-1, 5),
         np.array(presence, np.int64).reshape(-1, 3),
@@ -71,7 +72,6 @@ def test_violation_is_what_each_rule_lacks(seed: int, counts: list[int], least: 
         np.array(share, np.int64),
         np.array(weight, np.int64),
         np.array(roots, np.int64).reshape(-1, 5),
-        np.zeros((2, VALUES), np.int32),
     )
     for v, rows in enumerate(counts):
         count_in(rules, 1, v, rows)
@@ -89,8 +89,8 @@ def _share(random: np.random.Generator, more: int) -> tuple[int, int]:
 def test_a_row_counts_for_each_attribute() -> None:
     nothing = np.zeros(0, np.int64)
     rules = Rules(
-        np.array([[0, 2], [1, 2], [1, 3]], np.int32), nothing.reshape(0, 5), nothing.reshape(0, 3), nothing, nothing,
-        nothing, nothing, nothing.reshape(0, 5), np.zeros((1, 4), np.int32),
+        np.zeros((1, 4), np.int32), np.array([[0, 2], [1, 2], [1, 3]], np.int32), nothing.reshape(0, 5),
+        nothing.reshape(0, 3), nothing, nothing, nothing, nothing, nothing.reshape(0, 5),
     )  # fmt: skip
     count_in(rules, 0, 1, 3)
     count_in(rules, 0, 2, 1)
