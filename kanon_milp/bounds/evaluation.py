@@ -21,10 +21,10 @@ from kanon_milp.bounds.valued_groups import Cells, CheapestGroups, Taken, take_g
 from kanon_milp.errors import InputError
 from kanon_milp.kernels.closed_form import different_values, subproblems
 from kanon_milp.kernels.tree_subproblem import TreeArrays, ValuedCandidates, ValuedRows
+from kanon_milp.kernels.volume import add_shares, dot, spread
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged
 from kanon_milp.system.arrays import Flags, Floats
-from kanon_milp.system.jit import compiled
 
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 
@@ -115,13 +115,13 @@ class Evaluator:
         below, phi, taken = self.closed_forms(point, everything)
         types, subgradient = self.types, self.right.copy()
         subgradient[:types] -= taken
-        count_open(self.packing.nested, phi, subgradient[types:])
+        add_shares(*self.packing.nested, (phi < 0).astype(np.float64), subgradient[types:])
         return Evaluation(below + dot(self.right, point), phi, subgradient)
 
     def closed_forms(self, point: Floats, everything: bool) -> tuple[float, Floats, Floats]:
         """Without rank-1 cuts: Σ min(0, φ), φ (G,) and Σ_g x (t,)."""
         types, priced = self.types, self.candidates
-        _spread(self.packing.nested, point[types : types + self.sets.lists], priced.surcharge)
+        spread(*self.packing.nested, point[types : types + self.sets.lists], priced.surcharge)
         rise = np.float64((point[:types] - self.order).max(initial=0.0))
         rows = PricedRows(self.counts, point[:types], self.order, rise)
         phi = np.empty(len(priced.cost))
@@ -419,31 +419,3 @@ def _cheapest_costs(instance: Instance) -> Floats:
     cheapest = np.full(instance.types.count, np.inf)
     np.minimum.at(cheapest, candidates.members, candidates.cost[candidates.candidate_of_pair()].astype(np.float64))
     return cheapest
-
-
-# Compiled instead of numpy's products: these would start threads for vectors of this length, which then wait.
-@compiled
-def dot(a: Floats, b: Floats) -> float:
-    """Σ a_i b_i."""
-    total = 0.0
-    for i in range(len(a)):
-        total += a[i] * b[i]
-    return total
-
-
-@compiled
-def _spread(nested: Ragged[np.int32], multipliers: Floats, surcharge: Floats) -> None:
-    """σ = Σ μ over the sets that a candidate is nested in."""
-    surcharge[:] = 0.0
-    for s in range(len(multipliers)):
-        for at in range(nested.indptr[s], nested.indptr[s + 1]):
-            surcharge[nested.values[at]] += multipliers[s]
-
-
-@compiled
-def count_open(nested: Ragged[np.int32], phi: Floats, into: Floats) -> None:
-    """Add to each set the number of open candidates that are nested in it."""
-    for s in range(len(into)):
-        for at in range(nested.indptr[s], nested.indptr[s + 1]):
-            if phi[nested.values[at]] < 0:
-                into[s] += 1.0

@@ -55,11 +55,10 @@ from kanon_milp.bounds.packing_cuts import violated_sets
 from kanon_milp.bounds.parameters import LagrangianParameters, PackingParameters, SubproblemParameters
 from kanon_milp.bounds.registry import BoundLimit
 from kanon_milp.errors import InputError, counted
+from kanon_milp.kernels.volume import add_shares, mix, move
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.presolve.ragged import Ragged
 from kanon_milp.solvers.call import OnProgress, Progress
 from kanon_milp.system.arrays import Floats
-from kanon_milp.system.jit import compiled
 from kanon_milp.system.parameters import DEFAULT, Parameters
 
 NEAR = 0.05  # units; what rounding the multipliers may cost
@@ -168,11 +167,11 @@ class VolumeAlgorithm:
             self.goal = self.params.first_target * self.value
         trial = np.empty_like(self.best)
         rise, scale = self.step * max(self.goal - self.value, NEAR), self.at.scale
-        if not _move(trial, self.best, self.average, scale, rise, self.at.types):
+        if not move(trial, self.best, self.average, scale, rise, self.at.types):
             return False
         found = self.at(trial)
         self.iterations += 1
-        weight, same_way = _average(self.average, found.subgradient, scale, self.share, found.phi, self.weight)
+        weight, same_way = mix(self.average, found.subgradient, scale, self.share, found.phi, self.weight)
         self.at.average(weight)
         if found.value > self.value:
             self.best, self.value, self.idle = trial, found.value, 0
@@ -204,7 +203,7 @@ class VolumeAlgorithm:
             at.set_packing_cuts(kept.joined(new))
             self.best = np.concatenate([self.best[:types], self.best[types:][active], np.zeros(new.lists)])
             self.average = np.concatenate([self.average[:types], at.right[types:]])
-            _add_shares(at.packing.nested, self.share, self.average[types:])
+            add_shares(*at.packing.nested, self.share, self.average[types:])
         return new.lists
 
     def end(self) -> DualPoint:
@@ -215,59 +214,6 @@ class VolumeAlgorithm:
         active = self.best[types:] > 0
         sets, packing = at.sets.subset(active), self.best[types:][active]
         return DualPoint(self.best[:types].copy(), found.value, share, found.phi, self.iterations, sets, packing)
-
-
-@compiled
-def _add_shares(nested: Ragged[np.int32], share: Floats, into: Floats) -> None:
-    """Add to each set the shares of the candidates that are nested in it."""
-    for s in range(len(into)):
-        for at in range(nested.indptr[s], nested.indptr[s + 1]):
-            into[s] += share[nested.values[at]]
-
-
-@compiled
-def _move(trial: Floats, best: Floats, direction: Floats, scale: Floats, rise: float, free: int) -> bool:
-    """trial = best + s · scale · direction with the s at which this promises this rise; False for no direction.
-
-    Entries from `free` on stay at least 0.
-    """
-    norm = 0.0
-    for i in range(len(best)):
-        if i < free or best[i] > 0 or direction[i] > 0:
-            norm += scale[i] * direction[i] * direction[i]
-    if norm < 1e-12:
-        return False
-    for i in range(len(best)):
-        trial[i] = best[i] + rise / norm * scale[i] * direction[i]
-        if i >= free and trial[i] < 0:
-            trial[i] = 0.0
-    return True
-
-
-@compiled
-def _average(
-    average: Floats, ahead: Floats, scale: Floats, share: Floats, phi: Floats, weight: float
-) -> tuple[float, bool]:
-    """Mix the new subgradient and open candidates into the averages; its weight, and whether it points the same way.
-
-    The weight α makes |α·new + (1-α)·average| least, in the norm of `scale`, between a tenth of the weight allowed
-    and all of it.
-    """
-    old, new, both = 0.0, 0.0, 0.0
-    for i in range(len(average)):
-        old += scale[i] * average[i] * average[i]
-        new += scale[i] * ahead[i] * ahead[i]
-        both += scale[i] * average[i] * ahead[i]
-    apart = old + new - 2 * both
-    alpha = weight
-    if apart > 0:
-        alpha = min(max((old - both) / apart, weight / 10), weight)
-    for i in range(len(average)):
-        average[i] += alpha * (ahead[i] - average[i])
-    for g in range(len(share)):
-        opened = 1.0 if phi[g] < 0 else 0.0
-        share[g] += alpha * (opened - share[g])
-    return alpha, both > 0
 
 
 def lagrangian(

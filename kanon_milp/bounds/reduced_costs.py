@@ -14,14 +14,14 @@ from kanon_milp.bounds.dual import NEVER, TOO_FINE, ExactDual, Proof, priced_cut
 from kanon_milp.bounds.parameters import FixingParameters
 from kanon_milp.errors import InputError
 from kanon_milp.kernels.pricing import possible_pairs
+from kanon_milp.kernels.reduced_costs import pairs_within
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Candidates, Instance
 from kanon_milp.presolve.part import Part
-from kanon_milp.presolve.ragged import Ragged, indptr_of, split_evenly
+from kanon_milp.presolve.ragged import indptr_of, split_evenly
 from kanon_milp.presolve.reductions import Dropped, Reduction, drop_pairs, merged_types
 from kanon_milp.problem.problem import Problem
 from kanon_milp.system.arrays import Flags, Ints
-from kanon_milp.system.jit import compiled
 from kanon_milp.system.limit import NO_LIMIT, Limit
 
 SOME = 1_000_000  # pairs that are looked at in one go
@@ -170,11 +170,12 @@ class ReducedCosts(Reduction[Dropped]):
         rank[order] = np.arange(len(order))
         of_pair = candidates.candidate_of_pair()
         sort = np.lexsort((rank[candidates.members], of_pair))
-        sorted_covers = Ragged(candidates.indptr, candidates.members[sort])
         possible = np.zeros(candidates.pairs, np.bool_)
         costs = candidates.cost * denominator
-        _possible_pairs(sorted_covers, costs, opened, np.where(opened, plain, 0), most,
-                        (counts, np.ascontiguousarray(dual.multipliers), code), possible)  # fmt: skip
+        pairs_within(
+            candidates.indptr, candidates.members[sort], costs, opened, np.where(opened, plain, 0), most,
+            counts, np.ascontiguousarray(dual.multipliers), code, possible,
+        )  # fmt: skip
         pairs = np.zeros(candidates.pairs, np.bool_)
         pairs[sort] = possible
         sizes = prove(instance, ExactDual(dual.multipliers, denominator=denominator))
@@ -248,52 +249,3 @@ def with_a_row(instance: Instance, pairs: Ints) -> tuple[Part, Ints, Flags]:
         free=3 * t,
     )
     return part, origin, np.repeat([False, True, False], t)
-
-
-@compiled
-def _possible_pairs(
-    covers: Ragged[np.int32],
-    cost: Ints,
-    opened: Flags,
-    phi: Ints,
-    most: Ints,
-    rows: tuple[Ints, Ints, Ints],
-    found: Flags,
-) -> None:
-    """Whether a group with such a row may cost no more than `most` (G,), as the docstring of the class has it.
-
-    covers: sorted by value, then by rising reduced cost. rows: n, λ and joint sensitive value, int64 (t,) each.
-    """
-    counts, multipliers, value = rows
-    for g in range(len(cost)):
-        if not opened[g]:
-            continue
-        begin, end = covers.indptr[g], covers.indptr[g + 1]
-        below = 0  # all rows with a negative reduced cost
-        for at in range(begin, end):
-            i = covers.values[at]
-            below += counts[i] * min(cost[g] - multipliers[i], 0)
-        first = begin
-        while first < end:
-            last = first
-            own = 0  # the same, of this value
-            while last < end and value[covers.values[last]] == value[covers.values[first]]:
-                i = covers.values[last]
-                own += counts[i] * min(cost[g] - multipliers[i], 0)
-                last += 1
-            for at in range(first, last):
-                reduced = cost[g] - multipliers[covers.values[at]]
-                if reduced <= 0 or phi[g] + reduced <= most[g]:
-                    found[at] = phi[g] <= most[g]
-                    continue
-                # m beyond the rows that are not positive: the first of each type
-                others = below - own
-                before = 0
-                for other in range(first, at + 1):
-                    j = covers.values[other]
-                    here = cost[g] - multipliers[j]
-                    if here > 0 and max(phi[g] + reduced - here, others + before + reduced) <= most[g]:
-                        found[at] = True
-                        break
-                    before += counts[j] * here
-            first = last

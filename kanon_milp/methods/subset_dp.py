@@ -6,18 +6,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
 
 import numpy as np
 
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.group_check import GroupCheck
+from kanon_milp.kernels.subset_dp import divide_some
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.system.arrays import Flags, Ints
-from kanon_milp.system.jit import compiled
 from kanon_milp.system.limit import Limit
 from kanon_milp.system.parameters import number, parameters
 
@@ -165,16 +164,6 @@ def _allowed(instance: Instance, sets: RowSets, most: int) -> tuple[Flags, Flags
     return found[0], found[1]
 
 
-class _Work(NamedTuple):
-    """What the inner loop goes through: see `RowSets` and `divide`."""
-
-    copies: Ints
-    place: Ints
-    cost: Ints
-    total: Ints
-    group: Ints
-
-
 def divide(sets: RowSets, cost: Ints, limit: Limit, params: SubsetParams) -> tuple[int | None, Ints]:
     """The least loss of the table, and for every set of rows the first group of its best partition, int64 (count,).
 
@@ -182,48 +171,9 @@ def divide(sets: RowSets, cost: Ints, limit: Limit, params: SubsetParams) -> tup
     """
     total, group = np.full(sets.count, NEVER), np.zeros(sets.count, dtype=np.int64)
     total[0] = 0
-    work, done = _Work(sets.copies, sets.place, cost, total, group), 1
+    done = 1
     while done < sets.count:
         if limit.over:
             return None, group
-        done = _divide_some(work, done, params.slice)
+        done = divide_some(sets.copies, sets.place, cost, total, group, done, params.slice)
     return int(total[-1]), group
-
-
-@compiled
-def _divide_some(work: _Work, done: int, steps: int) -> int:
-    """Go on from this set, in order, until so many parts were looked at; returns the first set that is not done.
-
-    A part is looked at if it has a row of the last type that the set has: some group must take it. One that is not
-    cheaper as a group than divided is in no partition that is needed.
-    """
-    copies, place, cost, total, group = work
-    types = len(copies)
-    has, part = np.zeros(types, dtype=np.int64), np.zeros(types, dtype=np.int64)
-    while done < len(cost) and steps > 0:
-        last, left = 0, done
-        for i in range(types):
-            has[i] = left % (copies[i] + 1)
-            left //= copies[i] + 1
-            part[i] = 0
-            if has[i] > 0:
-                last = i
-        best, chosen = cost[done], done
-        part[last] = 1
-        number = place[last]
-        while number < done:
-            steps -= 1
-            if cost[number] <= total[number]:
-                loss = cost[number] + total[done - number]
-                if loss < best:
-                    best, chosen = loss, number
-            i = 0  # the next part, as one counts
-            while part[i] == has[i]:
-                number -= part[i] * place[i]
-                part[i] = 0
-                i += 1
-            part[i] += 1
-            number += place[i]
-        total[done], group[done] = best, chosen
-        done += 1
-    return done

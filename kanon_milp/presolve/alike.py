@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kanon_milp.kernels.alike import group_alike
 from kanon_milp.presolve.row_types import RowTypes
 from kanon_milp.problem.recoding import Levels
 from kanon_milp.system.arrays import Ints
-from kanon_milp.system.jit import compiled, compiled_part
 
 
 class Alike:
@@ -40,9 +40,9 @@ class Alike:
         at = self._levels.vectors[vector]
         used = np.flatnonzero(at < self._levels.top)
         place = self._labels.begin[used, at[used]]
-        need = np.array([least, self._asked])
         self._asked += 1
-        return _group(self._codes, used, place, self._labels, active, rows, self._work, need)
+        labels = self._labels.label, self._labels.mixed
+        return group_alike(self._codes, used, place, *labels, active, rows, least, self._asked, *self._work)
 
 
 class _Labels(NamedTuple):
@@ -72,7 +72,7 @@ class _Labels(NamedTuple):
 
 
 class _Work(NamedTuple):
-    """Arrays that the inner loop writes to.
+    """Arrays that the inner loop writes to: see `group_alike`.
 
     stamp, first: int64 (slots,), of a hash table: the last vector that used a slot, and the group in it. group: int64
     (t,), of each row type. size, begin: int64 (t,), of each group. members: int64 (t,), row types by group.
@@ -84,68 +84,3 @@ class _Work(NamedTuple):
     size: Ints
     begin: Ints
     members: Ints
-
-
-@compiled
-def _group(
-    codes: Ints, used: Ints, place: Ints, table: _Labels, active: Ints, left: Ints, work: _Work, need: Ints
-) -> tuple[int, int]:
-    """Put the active row types that have the same labels in the used columns together.
-
-    need: least rows of a group, and the number of the vector. Afterwards `work.members` has the row types of the groups
-    that are large enough, one group after the other, and `work.size` where each begins; returns how many of both.
-    """
-    label, mixed = table.label, table.mixed
-    stamp, first, group, size, begin, members = work
-    mask, now, groups = len(stamp) - 1, need[1] + 1, 0
-    for i in active:
-        key = 0
-        for j in range(len(used)):
-            key ^= mixed[place[j] + codes[i, used[j]]]
-        slot = (key ^ (key >> 29)) & mask
-        while True:
-            if stamp[slot] != now:  # a new group, of which this row type is the first
-                stamp[slot] = now
-                first[slot] = groups
-                begin[groups] = i
-                size[groups] = left[i]
-                group[i] = groups
-                groups += 1
-                break
-            other, alike = begin[first[slot]], True
-            for j in range(len(used)):
-                at = place[j]
-                if label[at + codes[i, used[j]]] != label[at + codes[other, used[j]]]:
-                    alike = False
-                    break
-            if alike:
-                group[i] = first[slot]
-                size[group[i]] += left[i]
-                break
-            slot = (slot + 1) & mask
-    return _gather(active, group, size, begin, members, groups, need[0])
-
-
-@compiled_part
-def _gather(
-    active: Ints, group: Ints, size: Ints, begin: Ints, members: Ints, groups: int, least: int
-) -> tuple[int, int]:
-    """The row types of the groups that are large enough, by group; afterwards `size` has where each begins."""
-    for h in range(groups):
-        begin[h] = 0
-    for i in active:
-        begin[group[i]] += 1
-    entries, kept = 0, 0
-    for h in range(groups):
-        number, large = begin[h], size[h] >= least
-        begin[h] = entries if large else -1
-        if large:
-            size[kept] = entries
-            kept += 1
-            entries += number
-    for i in active:
-        at = begin[group[i]]
-        if at >= 0:
-            members[at] = i
-            begin[group[i]] += 1
-    return entries, kept

@@ -35,11 +35,8 @@ from kanon_milp.bounds.built_in import ColumnGenerationBound, RelaxAndCutBound
 from kanon_milp.bounds.closed_form import PricedCandidates
 from kanon_milp.bounds.columns.cut_rounds import _next_unit, raise_bound
 from kanon_milp.bounds.columns.relax_and_cut import (
-    Columns,
     CutEvaluator,
-    Multipliers,
     RelaxAndCut,
-    minimize,
     relax_and_cut,
 )
 from kanon_milp.bounds.parameters import RelaxAndCutParameters
@@ -275,35 +272,6 @@ def test_steps_come_near_the_value_of_the_linear_program() -> None:
     assert answer.fun - 0.5 < ascent.value <= answer.fun + 1e-6
     used, share = ascent.pool.used()
     assert used.count == (ascent.pool.share > RelaxAndCutParameters.used).sum() == len(share)
-
-
-@given(st.data())
-@settings(patient, max_examples=examples(60, 20))
-@pytest.mark.full
-def test_sweeps_find_the_least_augmented_lagrangian(data: st.DataObject) -> None:
-    """At the minimum no group that is used, and none that is not, can lower it."""
-    types, limits, count = 4, 3, data.draw(st.integers(1, 6))
-    some = st.lists(st.integers(0, 2), min_size=types, max_size=types).filter(any)
-    a = np.array([data.draw(some) for _ in range(count)], float)
-    q = np.array([[data.draw(st.integers(0, 2)) for _ in range(limits)] for _ in range(count)], float)
-    cost = np.array([data.draw(st.integers(0, 9)) for _ in range(count)], float)
-    held, many = a > 0, q > 0
-    columns = Columns(
-        np.concatenate([[0], np.cumsum(held.sum(axis=1))]), np.nonzero(held)[1], a[held],
-        np.concatenate([[0], np.cumsum(many.sum(axis=1))]), np.nonzero(many)[1], q[many], cost,
-    )  # fmt: skip
-    free = np.array(data.draw(st.lists(st.integers(0, 5), min_size=types, max_size=types)), float)
-    bounded = np.array(data.draw(st.lists(st.integers(-1, 2), min_size=limits, max_size=limits)), float)
-    share, steps = np.zeros(count), np.array([0.5, 0.25, 0.5, 1.0])
-    at = Multipliers(free.copy(), steps, bounded.copy(), 0.5)
-    for _ in range(50):
-        minimize(columns, share, at, 1.0)
-    assert (share >= 0).all()
-    assert at.free == pytest.approx(free - steps * (share @ a))
-    assert at.bounded == pytest.approx(bounded + 0.5 * (share @ q))
-    reduced_costs = cost - a @ at.free + q @ np.maximum(at.bounded, 0.0)
-    assert (reduced_costs > -0.05).all()
-    assert np.abs(reduced_costs[share > 0.1]) == pytest.approx(0.0, abs=0.05)
 
 
 @pytest.mark.full

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import gc
-import os
-import subprocess
-import sys
-from typing import Any
 
 import numpy as np
 import pytest
 from kernels import runnable
 
-from kanon_milp.bounds.evaluation import dot
-from kanon_milp.system import jit
 from kanon_milp.system.arrays import Floats
-from kanon_milp.system.jit import compiled_in_memory, compiled_part, number_compiled, on_disk
+from kanon_milp.system.jit import compiled_in_memory, compiled_part, number_compiled
 
 
 @compiled_part
@@ -67,20 +61,3 @@ def test_a_function_that_cannot_be_compiled_leaves_all_as_it_was() -> None:
         compiled_in_memory(wrong)(1.0)
     assert gc.isenabled()
     assert norms(np.ones((1, 2))).tolist() == [3.0]
-
-
-def test_what_is_on_disk_is_of_these_sources(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A part in another file may have changed: numba itself looks at the file of the function alone."""
-    dot(np.ones(2), np.ones(2))
-    assert on_disk(dot)
-    monkeypatch.setattr(jit, "_sources", lambda: "others")
-    plain: Any = dot
-    assert not jit.on_disk(jit.compiled(plain.py_func))
-
-
-@pytest.mark.processes
-def test_without_compilation_everything_is_python() -> None:
-    code = "import kanon_milp.heuristics.state as s, kanon_milp.bounds.evaluation as v; print(type(v.dot).__name__)"
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
-    assert done.stdout == "function\n"

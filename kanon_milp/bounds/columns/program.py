@@ -31,19 +31,17 @@ from kanon_milp.bounds.dual import DualPoint
 from kanon_milp.bounds.evaluation import RequiredEvaluator
 from kanon_milp.bounds.packing_cuts import PackingCuts
 from kanon_milp.bounds.parameters import ColumnParameters
-from kanon_milp.bounds.rank_one_cuts import CutsByType, PricedCuts, RankOneCuts
+from kanon_milp.bounds.rank_one_cuts import PricedCuts, RankOneCuts
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.bounds.valued_pricing import ALL_NODES, HIGHEST_CHARGE, EmdCost, emd_cost_of, nodes_of
 from kanon_milp.kernels.pricing import cheapest_groups
+from kanon_milp.kernels.rank_one_cuts import coefficients_in_cuts
 from kanon_milp.kernels.row_branching import FloatRowBranching
 from kanon_milp.kernels.tree_subproblem import FloatSubproblems, ValuedRows
 from kanon_milp.kernels.valued_pricing import cheapest_valued_groups
 from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.presolve.ragged import Ragged
 from kanon_milp.system.arrays import Floats, Ints
-from kanon_milp.system.jit import compiled
-from kanon_milp.system.kernels import doubled
 
 COLUMNS = ColumnParameters()
 HIGHEST = 1e300  # above all values in floating point
@@ -122,30 +120,7 @@ class Pricing:
 
 def coefficients(groups: Groups, cuts: RankOneCuts, types: int) -> tuple[Ints, Ints, Ints]:
     """The coefficients of groups in rank-1 cuts that are not 0: (cut, group, coefficient), ordered by group."""
-    return _coefficients(groups.types, groups.copies, cuts.by_type(types))
-
-
-@compiled
-def _coefficients(groups: Ragged[np.int64], copies: Ints, cuts: CutsByType) -> tuple[Ints, Ints, Ints]:
-    indptr, types = groups
-    begins, cut_of, weight_of, denominators = cuts
-    cut, column, times = np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty(1024, np.int64)
-    filled = np.zeros(len(denominators), np.int64)
-    end = 0
-    for c in range(len(indptr) - 1):
-        for e in range(indptr[c], indptr[c + 1]):
-            for f in range(begins[types[e]], begins[types[e] + 1]):
-                filled[cut_of[f]] += weight_of[f] * copies[e]
-        for e in range(indptr[c], indptr[c + 1]):
-            for f in range(begins[types[e]], begins[types[e] + 1]):
-                r = cut_of[f]
-                if filled[r] >= denominators[r]:
-                    if end == len(cut):
-                        cut, column, times = doubled(cut), doubled(column), doubled(times)
-                    cut[end], column[end], times[end] = r, c, filled[r] // denominators[r]
-                    end += 1
-                filled[r] = 0
-    return cut[:end].copy(), column[:end].copy(), times[:end].copy()
+    return coefficients_in_cuts(*groups.types, groups.copies, *cuts.by_type(types))
 
 
 @dataclass(frozen=True, eq=False)

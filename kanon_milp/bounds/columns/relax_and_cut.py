@@ -37,7 +37,7 @@ import numpy as np
 
 from kanon_milp.bounds.columns.program import coefficients
 from kanon_milp.bounds.dual import DualPoint, exact_value, round_dual
-from kanon_milp.bounds.evaluation import Evaluator, dot
+from kanon_milp.bounds.evaluation import Evaluator
 from kanon_milp.bounds.lagrangian_bound import NEAR
 from kanon_milp.bounds.parameters import (
     LagrangianParameters,
@@ -47,17 +47,14 @@ from kanon_milp.bounds.parameters import (
 )
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, PricedCuts, RankOneCuts, Seeds, separate
 from kanon_milp.bounds.registry import BoundLimit
+from kanon_milp.kernels.augmented_lagrangian import Program, minimize
 from kanon_milp.kernels.pricing import cheapest_groups
+from kanon_milp.kernels.volume import dot
 from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.call import OnProgress, Progress
 from kanon_milp.system.arrays import Floats, Ints
-from kanon_milp.system.jit import compiled, compiled_part
 from kanon_milp.system.parameters import DEFAULT, Parameters
-
-SWEEPS = 40
-ALL = 8  # one in so many sweeps is over all groups, the others are over those of low reduced cost
-ENOUGH = 1e-3  # units by which a sweep over all groups must lower the minimum for another one
 
 
 class Columns(NamedTuple):
@@ -71,96 +68,6 @@ class Columns(NamedTuple):
     bounds: Ints
     times: Floats
     cost: Floats
-
-
-class Multipliers(NamedTuple):
-    """Where the multipliers are, and how far they move: λ (t,) with its steps τ (t,), ν (r,) before what is negative
-    becomes 0, with one step for all."""
-
-    free: Floats
-    steps: Floats
-    bounded: Floats
-    step: float
-
-
-@compiled
-def minimize(columns: Columns, share: Floats, at: Multipliers, low: float) -> int:
-    """Lower one share θ_c after the other, in place; the multipliers follow. The number of sweeps.
-
-    at: the multipliers that belong to the shares. low: reduced cost up to which an unused group is looked at in every
-    sweep.
-    """
-    count = len(share)
-    some, near = np.empty(count, np.int64), 0
-    sweeps = 0
-    while sweeps < SWEEPS:
-        everything = sweeps % ALL == 0
-        gain, kept = 0.0, 0
-        for x in range(count if everything else near):
-            c = x if everything else some[x]
-            reduced = _reduced_cost(columns, at, c)
-            if everything and (share[c] > 0 or reduced < low):
-                some[kept] = c
-                kept += 1
-            if reduced < 0 or share[c] > 0:
-                change = max(_best_change(columns, at, c, reduced), -share[c])
-                if change != 0:
-                    share[c] += change
-                    gain += abs(change * reduced)
-                    _follow(columns, at, c, change)
-        sweeps += 1
-        if everything:
-            near = kept
-            if gain < ENOUGH:
-                break
-    return sweeps
-
-
-@compiled_part
-def _reduced_cost(columns: Columns, at: Multipliers, c: int) -> float:
-    found = float(columns.cost[c])
-    for e in range(columns.begins[c], columns.begins[c + 1]):
-        found -= columns.copies[e] * at.free[columns.types[e]]
-    for e in range(columns.starts[c], columns.starts[c + 1]):
-        found += columns.times[e] * max(at.bounded[columns.bounds[e]], 0.0)
-    return found
-
-
-@compiled_part
-def _best_change(columns: Columns, at: Multipliers, c: int, reduced: float) -> float:
-    """By how much θ_c should change, by Newton's method; the slope is piecewise linear: ν counts above 0 only."""
-    curvature = 0.0
-    for e in range(columns.begins[c], columns.begins[c + 1]):
-        curvature += columns.copies[e] * columns.copies[e] * at.steps[columns.types[e]]
-    bend = curvature
-    for e in range(columns.starts[c], columns.starts[c + 1]):
-        if at.bounded[columns.bounds[e]] > 0:
-            bend += columns.times[e] * columns.times[e] * at.step
-    change = -reduced / bend
-    # on the way down ν can only stop to count, and this is not too far; on the way up others begin to count
-    for _ in range(3):
-        if change <= 0:
-            break
-        slope, bend = reduced + curvature * change, curvature
-        for e in range(columns.starts[c], columns.starts[c + 1]):
-            before, q = at.bounded[columns.bounds[e]], columns.times[e]
-            after = before + at.step * q * change
-            slope += q * (max(after, 0.0) - max(before, 0.0))
-            if after > 0:
-                bend += q * q * at.step
-        if slope <= 1e-9:
-            break
-        change -= slope / bend
-    return change
-
-
-@compiled_part
-def _follow(columns: Columns, at: Multipliers, c: int, change: float) -> None:
-    for e in range(columns.begins[c], columns.begins[c + 1]):
-        i = columns.types[e]
-        at.free[i] -= at.steps[i] * columns.copies[e] * change
-    for e in range(columns.starts[c], columns.starts[c + 1]):
-        at.bounded[columns.bounds[e]] += at.step * columns.times[e] * change
 
 
 @dataclass(frozen=True, eq=False)
@@ -414,7 +321,8 @@ class RelaxAndCut:
         free = self.best[:types] + steps * (at.counts - pool.placed())
         bounded = np.concatenate([self.best[plain:], self.best[types:plain], -np.minimum(self.phi, 0.0)])
         bounded += self.step * (pool.taken() - limits)
-        minimize(pool.columns, pool.share, Multipliers(free, steps, bounded, self.step), self.params.low * self.unit)
+        program = Program(*pool.columns, pool.share, free, steps, bounded, self.step)
+        minimize(program, self.params.low * self.unit)
         bounded = np.maximum(bounded, 0.0)
         promised = float(free @ at.counts) - float(bounded @ limits) - self.value
         trial = np.concatenate([free, bounded[cuts : cuts + at.sets.lists], bounded[:cuts]])

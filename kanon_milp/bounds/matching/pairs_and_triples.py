@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,16 +19,14 @@ from numpy.typing import NDArray
 
 from kanon_milp.bounds.dual import DualPoint, ExactDual, Proof
 from kanon_milp.bounds.rank_one_cuts import RankOneCuts
+from kanon_milp.kernels.pairs_and_triples import groups_within
 from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.system.arrays import Flags, Ints, Ints32
-from kanon_milp.system.jit import compiled, compiled_part
-from kanon_milp.system.kernels import doubled, doubled_rows
+from kanon_milp.system.arrays import Flags, Ints
 
 Number = TypeVar("Number", np.int64, np.float64)
 
 LARGEST = 3  # rows of a group
-STEPS = 2_000_000_000  # of an enumeration, some seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,27 +100,6 @@ class SmallGroups:
         return SmallGroups(rows[kept], self.cost[kept], self.candidate[kept])
 
 
-class Covers(NamedTuple):
-    """Candidates as the enumeration sees them: CSR of their covers, unit costs times the denominator, int64 (G,), and
-    whether rows need no partners, bool (G,)."""
-
-    indptr: Ints
-    members: Ints32
-    cost: Ints
-    alone: Flags
-
-
-class Rows(NamedTuple):
-    """Row types: how many rows, multipliers times the denominator, and numbers that differ within a group; int64 (t,).
-
-    value: of no length where the rows of a group may be alike.
-    """
-
-    counts: Ints
-    multipliers: Ints
-    value: Ints
-
-
 @dataclass(frozen=True, eq=False)
 class Space:
     """All groups of two and three rows of an instance.
@@ -166,11 +143,13 @@ class Space:
         same first row in a candidate.
         """
         candidates = self.instance.candidates
-        covers = Covers(candidates.indptr, candidates.members, candidates.cost * denominator, self.alone)
-        rows = Rows(self.counts, np.ascontiguousarray(multipliers, np.int64), self.value)
-        found, candidate, complete = _enumerate(covers, rows, limit, most, most if each is None else each)
+        found, candidate, complete = groups_within(
+            candidates.indptr, candidates.members, candidates.cost * denominator, self.alone,
+            self.counts, np.ascontiguousarray(multipliers, np.int64), self.value,
+            limit, most, most if each is None else each,
+        )  # fmt: skip
         cost = candidates.cost[candidate] * (found >= 0).sum(axis=1)
-        return SmallGroups(found, cost, candidate).cheapest(self.types), bool(complete) and each is None
+        return SmallGroups(found, cost, candidate).cheapest(self.types), complete and each is None
 
     def within(self, proof: Proof, loss: int, most: int) -> tuple[SmallGroups, bool]:
         """The groups that a table of at most this loss may have, and whether these are all: none of higher reduced
@@ -204,68 +183,3 @@ def cut_coefficients(groups: SmallGroups, cuts: RankOneCuts, types: int) -> sp.c
     found.eliminate_zeros()
     found.sort_indices()
     return found
-
-
-@compiled
-def _enumerate(covers: Covers, rows: Rows, limit: int, most: int, each: int) -> tuple[Ints, Ints, bool]:
-    """The groups, row types in any order, with their candidates, and whether none is missing."""
-    indptr, members, cost, alone = covers
-    counts, multipliers, value = rows
-    differ = len(value) > 0
-    found, candidate = np.empty((1024, 3), np.int64), np.empty(1024, np.int64)
-    end, steps, complete = 0, 0, True
-    for g in range(len(cost)):
-        cover = members[indptr[g] : indptr[g + 1]]
-        reduced = np.empty(len(cover), np.int64)
-        for x in range(len(cover)):
-            reduced[x] = cost[g] - multipliers[cover[x]]
-        order = np.argsort(reduced)
-        reduced, cover = reduced[order], cover[order]
-        if end + len(cover) > most or steps > STEPS:
-            complete = False
-            break
-        if alone[g]:
-            for x in range(len(cover)):
-                if reduced[x] > limit:
-                    break
-                found, candidate, end = _append(found, candidate, end, (-1, -1, int(cover[x])), g)
-            continue
-        for a in range(len(cover)):
-            if 2 * reduced[a] > limit and 3 * reduced[a] > limit:
-                break
-            i, begin = cover[a], end
-            for b in range(a, len(cover)):
-                j, pair = cover[b], reduced[a] + reduced[b]
-                if pair > limit and pair + reduced[b] > limit:
-                    break
-                steps += 1
-                if (a == b and counts[i] < 2) or (differ and value[i] == value[j]):
-                    continue
-                if pair <= limit:
-                    found, candidate, end = _append(found, candidate, end, (-1, int(i), int(j)), g)
-                for c in range(b, len(cover)):
-                    if pair + reduced[c] > limit or end - begin >= each or end >= most:
-                        break
-                    steps += 1
-                    r = cover[c]
-                    if (b == c and counts[j] < 2 + (a == b)) or (
-                        differ and (value[r] == value[i] or value[r] == value[j])
-                    ):
-                        continue
-                    found, candidate, end = _append(found, candidate, end, (int(i), int(j), int(r)), g)
-                if end - begin >= each or end >= most or steps > STEPS:
-                    complete = False
-                    break
-            if end >= most or steps > STEPS:
-                complete = False
-                break
-    return found[:end].copy(), candidate[:end].copy(), complete
-
-
-@compiled_part
-def _append(found: Ints, candidate: Ints, end: int, rows: tuple[int, int, int], g: int) -> tuple[Ints, Ints, int]:
-    """One more group; the arrays grow."""
-    if end == len(candidate):
-        found, candidate = doubled_rows(found), doubled(candidate)
-    found[end, 0], found[end, 1], found[end, 2], candidate[end] = rows[0], rows[1], rows[2], g
-    return found, candidate, end + 1
