@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from kanon_milp.kernels.covers import ordered_covers
 from kanon_milp.presolve.ragged import Ragged
 from kanon_milp.system.arrays import Ints, Ints32
-from kanon_milp.system.jit import compiled_part
 
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 
@@ -47,53 +46,6 @@ class Found(NamedTuple, Generic[Scalar]):
 
     phi: NDArray[Scalar]
     marginal: NDArray[Scalar]
-
-
-class Heap(NamedTuple, Generic[Scalar]):
-    """Scratch space for the cheapest rows of one candidate: reduced costs, ascending, and row types."""
-
-    keys: NDArray[Scalar]
-    items: Ints
-
-
-@compiled_part
-def add_cheapest(
-    members: Ints32, begin: int, end: int, w: Scalar, need: Scalar, rows: PricedRows[Scalar], heap: Heap[Scalar]
-) -> tuple[int, Scalar, Scalar]:
-    """The cheapest `need` > 0 rows whose reduced cost is not negative, of the cover members[begin:end].
-
-    Returns (entries, over, value): the row types heap.items[:entries] with reduced costs heap.keys[:entries], the
-    cheapest first; of the rows of the last one `over` are too many. value: Σ r_i x_i of these rows. over < 0 if there
-    are too few.
-    """
-    counts, multipliers, order, rise = rows
-    keys, items = heap
-    entries = 0
-    held = w * 0
-    for at in range(begin, end):
-        i = members[at]
-        if held >= need and w - order[i] - rise >= keys[entries - 1]:
-            break
-        reduced = w - multipliers[i]
-        if reduced >= 0 and (held < need or reduced < keys[entries - 1]):
-            # in covers that are nearly sorted, close to the end
-            e = entries
-            while e > 0 and keys[e - 1] > reduced:
-                keys[e], items[e] = keys[e - 1], items[e - 1]
-                e -= 1
-            keys[e], items[e] = reduced, i
-            entries += 1
-            held += counts[i]
-            while held - counts[items[entries - 1]] >= need:
-                entries -= 1
-                held -= counts[items[entries]]
-    over = held - need
-    value = w * 0
-    if over >= 0:
-        for e in range(entries):
-            value += counts[items[e]] * keys[e]
-        value -= over * keys[entries - 1]
-    return entries, over, value
 
 
 def sorted_covers(covers: Ragged[np.int32], multipliers: NDArray[Scalar]) -> Ints32:

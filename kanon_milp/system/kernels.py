@@ -41,23 +41,3 @@ def stable_order(keys: NDArray[Scalar]) -> Ints:
         order, other = other, order
         width *= 2
     return order
-
-
-@compiled_part
-def doubled(array: NDArray[Scalar]) -> NDArray[Scalar]:
-    """The entries of an array (n,), with room for as many again."""
-    longer = np.empty(2 * len(array), array.dtype)
-    for e in range(len(array)):
-        longer[e] = array[e]
-    return longer
-
-
-@compiled_part
-def doubled_rows(array: Ints) -> Ints:
-    """The rows of an array (n, m), with room for as many again."""
-    rows, columns = array.shape
-    longer = np.empty((2 * rows, columns), np.int64)
-    for r in range(rows):
-        for c in range(columns):
-            longer[r, c] = array[r, c]
-    return longer

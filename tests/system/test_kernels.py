@@ -8,7 +8,6 @@ from kernels import runnable
 
 from kanon_milp.system import kernels
 
-doubled, doubled_rows = runnable(kernels.doubled), runnable(kernels.doubled_rows)
 stable_order = runnable(kernels.stable_order)
 
 
@@ -23,14 +22,3 @@ def test_the_order_is_that_of_a_stable_sort(count: int, values: int) -> None:
 def test_sorted_keys_keep_their_places() -> None:
     assert stable_order(np.arange(100.0)).tolist() == list(range(100))
     assert stable_order(np.arange(100.0)[::-1].copy()).tolist() == list(range(100))[::-1]
-
-
-def test_longer_arrays_begin_with_what_was_there() -> None:
-    longer = doubled(np.arange(5))
-    assert longer.dtype == np.int64
-    assert len(longer) == 10
-    assert longer[:5].tolist() == [0, 1, 2, 3, 4]
-    assert doubled(np.arange(5) / 2)[:5].tolist() == [0, 0.5, 1, 1.5, 2]
-    rows = doubled_rows(np.arange(12).reshape(4, 3))
-    assert rows.shape == (8, 3)
-    assert rows[:4].tolist() == np.arange(12).reshape(4, 3).tolist()
