@@ -17,7 +17,7 @@ class Alike:
 
     def __init__(self, types: RowTypes, levels: Levels) -> None:
         self._levels, self._labels = levels, _Labels.of(levels)
-        self._codes = types.codes.astype(np.int64)
+        self._codes = np.ascontiguousarray(types.codes, np.int64)
         slots = 1 << int(2 * types.count).bit_length()
         self._work = _Work(
             np.zeros(slots, dtype=np.int64),
