@@ -54,7 +54,8 @@ class Kernels(BuildHookInterface[Any]):
         if not made:
             return
         build_data["pure_python"] = False
-        build_data["tag"] = f"cp311-abi3-{_platform(self)}"
+        platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+        build_data["tag"] = f"cp311-abi3-{platform}"
         if version != "editable":
             build_data["force_include"].update({str(path): str(path.relative_to(root)) for path in made})
 
@@ -101,12 +102,6 @@ def _wanted() -> str:
 
 def _modules(room: Path) -> list[Path]:
     return [*room.glob("*.so"), *room.glob("*.pyd")]
-
-
-def _platform(hook: BuildHookInterface[Any]) -> str:
-    """As hatchling names it."""
-    tag: str = hook.build_config.builder.get_best_matching_tag()
-    return tag.split("-")[2]
 
 
 def _module(root: Path, source: Path | None) -> Path:
