@@ -47,24 +47,26 @@ def checked_options(
     gap = real_number(gap, "gap", "a number such as 0.01")
     if not 0 <= gap < 1:
         raise InputError("the gap must be at least 0 and below 1 (0.01 is one per cent)")
+    given: Mapping[object, object] = {}
+    if extra is not None:
+        given = instance_of(extra, Mapping, "solver_options", "a mapping from names to values")
     options = SolverOptions(
         seconds,
-        _threads(threads),
+        # others than this machine has processors would only take memory
+        min(count(threads, "threads", most=MOST_THREADS), os.cpu_count() or 1),
         count(seed, "seed", least=0),
         gap,
         0.0,
         None if log_file is None else file_path(log_file, "log_file"),
-        _by_name({} if extra is None else extra),
+        {text(name, "a name in solver_options"): value for name, value in given.items()},
         None if node_limit is None else count(node_limit, "the node limit", least=0),
     )
-    if options.log_file is not None:
-        _check_log(problem, options.log_file)
+    if (path := options.log_file) is not None:
+        if not is_text(str(path)):
+            raise InputError(f"{path}: solvers write logs only to files whose names are UTF-8; choose another name")
+        refuse_overwriting([("log_file", path)], as_files(problem.sources))
+        check_target(path)
     return options
-
-
-def _threads(asked: object) -> int:
-    """As many as are asked for, but no more than this machine has processors: others would only take memory."""
-    return min(count(asked, "threads", most=MOST_THREADS), os.cpu_count() or 1)
 
 
 def count(value: object, what: str, least: int = 1, most: int = LARGEST_COUNT) -> int:
@@ -88,11 +90,6 @@ def group_numbers(value: object, rows: int, what: str) -> Ints:
     return found.astype(np.int64)
 
 
-def _by_name(extra: object) -> dict[str, object]:
-    given: Mapping[object, object] = instance_of(extra, Mapping, "solver_options", "a mapping from names to values")
-    return {text(name, "a name in solver_options"): value for name, value in given.items()}
-
-
 def check_callbacks(
     on_progress: OnProgress | None, on_stage: OnStage | None, interrupt: threading.Event | None
 ) -> None:
@@ -102,13 +99,6 @@ def check_callbacks(
             raise wrong(what, "a function", given)
     if interrupt is not None:
         instance_of(interrupt, threading.Event, "interrupt", "a threading.Event")
-
-
-def _check_log(problem: Problem, path: Path) -> None:
-    if not is_text(str(path)):
-        raise InputError(f"{path}: solvers write logs only to files whose names are UTF-8; choose another name")
-    refuse_overwriting([("log_file", path)], as_files(problem.sources))
-    check_target(path)
 
 
 def begin_log(options: SolverOptions) -> None:

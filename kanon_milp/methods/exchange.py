@@ -19,7 +19,6 @@ from kanon_milp.methods.extension import Extension, check_model, compared, unit_
 from kanon_milp.methods.result import Result, SolverRun
 from kanon_milp.methods.tracker import Proof
 from kanon_milp.presolve.assignment import Assignment, expand
-from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.preparation import Prepared, Size, presolve
 from kanon_milp.presolve.resources import too_large
 from kanon_milp.problem.arguments import exists, file_path, instance_of, real_number
@@ -29,7 +28,6 @@ from kanon_milp.solvers import LinearModel, SolverOptions
 from kanon_milp.solvers.mps import CONSTANT, Notes, fingerprint, names_in_file, names_path, read_about, write_model
 from kanon_milp.solvers.pyomo_arrays import PyomoArrays, to_arrays
 from kanon_milp.solvers.solution_files import SolutionFile, read_solution
-from kanon_milp.system.arrays import Ints
 from kanon_milp.system.clock import Clock
 from kanon_milp.verify import Report, verify
 from kanon_milp.verify.certificate import table_hash
@@ -368,17 +366,12 @@ def _notes(stated: Stated, known: Number | None) -> Notes:
             f"known optimum: {stated.goal} {in_words(known)}, objective of this file {in_words(known / unit)}"
         )
     names = [[name.partition("[")[0] for name in every] for every in (linear.variable_names, linear.constraint_names)]
-    docs = [[_doc(stated.model, name) for name in every] for every in names]
+    docs = [[str(getattr(stated.model.find_component(n), "doc", None) or "") for n in every] for every in names]
     for components, labels in zip((stated.model.assign, stated.model.open), labels_of(stated.prepared), strict=True):
         for column, label in zip(stated.arrays.columns_of(list(components.values())).tolist(), labels, strict=True):
             if column >= 0:
                 docs[0][column] = label
     return Notes(comments, about, *docs)
-
-
-def _doc(model: pyo.ConcreteModel, name: str) -> str:
-    """The doc string of a component, empty where there is none."""
-    return str(getattr(model.find_component(name), "doc", None) or "")
 
 
 def _table_hash(problem: Problem) -> str:
@@ -393,7 +386,7 @@ def labels_of(prepared: Prepared) -> tuple[list[str], list[str]]:
     candidates, levels, counts = instance.candidates, instance.levels, instance.types.counts.tolist()
     rows = [f"{count} rows" if count > 1 else "1 row" for count in counts]
     if instance.types is prepared.before.types:  # else row types have been merged
-        first = _first_rows(instance)
+        _, first = np.unique(instance.types.type_of_rows(instance.problem.table.keys), return_index=True)
         rows = [f"{text} like row {row + 1} of the table" for text, row in zip(rows, first.tolist(), strict=True)]
     heights = [column.height for column in levels.columns]
     vectors = [_level_names(instance.types.names, vector, heights) for vector in levels.vectors.tolist()]
@@ -403,12 +396,6 @@ def labels_of(prepared: Prepared) -> tuple[list[str], list[str]]:
     costs = [in_words(cost * levels.unit) for cost in candidates.cost.tolist()]
     made = zip(of_candidate, candidates.representative.tolist(), costs, strict=True)
     return assign, [f"{text}, made from {rows[i]}, loss {cost} a row" for text, i, cost in made]
-
-
-def _first_rows(instance: Instance) -> Ints:
-    """The first row of the table of each row type."""
-    _, first = np.unique(instance.types.type_of_rows(instance.problem.table.keys), return_index=True)
-    return first.astype(np.int64)
 
 
 def _level_names(names: Sequence[str], levels: Sequence[int], heights: Sequence[int]) -> str:

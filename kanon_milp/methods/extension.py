@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -53,20 +53,15 @@ class Extension:
         """What was done to the model, in words."""
         if not self.compared:
             return "the time was over before it was compared with the one that was built"
-        done = {"added": self.added, "changed": self.changed, "fixed": self.fixed, "deactivated": self.deactivated}
-        return "; ".join(f"{', '.join(names)} {what}" for what, names in done.items() if names)
+        return "; ".join(f"{', '.join(names)} {what}" for what, names in self._done.items() if names)
+
+    @property
+    def _done(self) -> dict[str, list[str]]:
+        return {what: list(getattr(self, what)) for what in ("added", "changed", "fixed", "deactivated")}
 
     def as_dict(self) -> dict[str, Any]:
         """The entry `extended` of `result.json`."""
-        return {
-            "added": list(self.added),
-            "changed": list(self.changed),
-            "fixed": list(self.fixed),
-            "deactivated": list(self.deactivated),
-            "relaxed": self.relaxed,
-            "compared": self.compared,
-            "words": self.words,
-        }
+        return {**self._done, "relaxed": self.relaxed, "compared": self.compared, "words": self.words}
 
 
 def check_model(model: pyo.ConcreteModel, prepared: Prepared, formulation: str) -> None:
@@ -218,14 +213,12 @@ def _components(names: Iterable[str]) -> tuple[str, ...]:
 
 def _numbered(names: Iterable[str]) -> dict[tuple[str, int], int]:
     """Where each row of the matrix is, by name; a constraint with two sides has two rows."""
-    return {key: row for row, key in enumerate(_occurrences(names))}
-
-
-def _occurrences(names: Iterable[str]) -> Iterator[tuple[str, int]]:
     seen: Counter[str] = Counter()
-    for name in names:
+    found = {}
+    for row, name in enumerate(names):
         seen[name] += 1
-        yield name, seen[name]
+        found[name, seen[name]] = row
+    return found
 
 
 def _held(before: tuple[Floats, Floats], after: tuple[Floats, Floats]) -> tuple[Flags, Flags]:
