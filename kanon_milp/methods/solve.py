@@ -114,7 +114,7 @@ def solve(
         limit = limit_of(clock, options, stop)
         enumerated = named is None or named.candidates
         prepared = presolve(problem, clock, reduced=chosen.reduced, merge=True, enumerated=enumerated, limit=limit)
-        threads = options.threads if can_begin_processes() else 1
+        threads = options.threads if options.threads == 1 or can_begin_processes() else 1
         runs = named or registry.choose(prepared, given, options.time_limit, threads, tuned)
         LOGGER.info("%r; method %s, solver %s", prepared, runs.name, adapter.name)
         begin_log(options)
@@ -134,19 +134,14 @@ def solve(
             start=begin,
             parameters=tuned,
         )
-        result = _with_what_fits(session) or settled(session) or _run(runs, session)
+        if prepared.shortage is not None and prepared.obstacle is None:  # not all candidates fit into time or memory
+            from kanon_milp.methods.some_patterns import solve_some_patterns  # compiled code
+
+            result = solve_some_patterns(session)
+        else:
+            result = settled(session) or _run(runs, session)
     LOGGER.info("%s", result.summary())
     return result
-
-
-def _with_what_fits(session: Session) -> Result | None:
-    """The result where not all candidates fit into time or memory; None elsewhere."""
-    prepared = session.prepared
-    if prepared.shortage is None or prepared.obstacle is not None:
-        return None
-    from kanon_milp.methods.some_patterns import solve_some_patterns  # compiled code
-
-    return solve_some_patterns(session)
 
 
 def _run(method: registry.Method, session: Session) -> Result:
