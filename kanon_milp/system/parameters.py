@@ -56,7 +56,10 @@ MODULES: tuple[str, ...] = (
     "methods.required_phases",
     "methods.required_search",
     "methods.scheduler",
+    "methods.several_sets",
     "methods.sizes_phases",
+    "methods.some_patterns",
+    "methods.started",
     "methods.subset_dp",
 )
 """Modules that register parameters, imported when names are looked up."""
