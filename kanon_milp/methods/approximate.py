@@ -94,7 +94,6 @@ def divide(instance: Instance, whole: Part, check: GroupCheck, limit: Limit, *, 
 
 
 def _cuts(part: Part, axes: Sequence[Axis], check: GroupCheck, *, relaxed: bool) -> Iterator[tuple[Part, Part]]:
-    """Allowable cuts, in the order in which they are preferred."""
     widths = np.array([axis.width(part.types) for axis in axes])
     for j in np.argsort(-widths, kind="stable").tolist():
         if widths[j] <= 0:
@@ -106,7 +105,6 @@ def _cuts(part: Part, axes: Sequence[Axis], check: GroupCheck, *, relaxed: bool)
 
 
 def _allowed(check: GroupCheck, part: Part) -> bool:
-    """Whether the requirements hold for these rows as a group."""
     return check.holds(None, check.by_value(part.types, part.rows))
 
 
@@ -150,8 +148,7 @@ class Axis:
         return float(found.max() - found.min())
 
     def cuts(self, part: Part) -> list[Ints]:
-        """How many rows of each type, int64, are below a cut beside the median: that after it, and that before it, the
-        one with the more equal sides first."""
+        """Rows of each type, int64, below a cut beside the median: after it or before, the more equal sides first."""
         rank = self.rank[part.types]
         order, before, half = self._median(rank, part)
         median = rank[order[np.searchsorted(before, half)]]

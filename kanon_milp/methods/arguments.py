@@ -133,8 +133,7 @@ def groups_not_alone(problem: Problem) -> str:
 
 
 def groups_not_merging(problem: Problem) -> str:
-    """For methods that form a group without looking at those that will be released like it; empty if nothing is in the
-    way."""
+    """For methods that form a group whatever others will be released like it; empty if nothing is in the way."""
     if reason := groups_not_alone(problem):
         return reason
     if not problem.merge_closed:

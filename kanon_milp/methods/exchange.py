@@ -15,12 +15,11 @@ from kanon_milp.errors import InputError, SolverError, counted, printable
 from kanon_milp.formulations import get_formulation
 from kanon_milp.formulations.restricted import RestrictedModel
 from kanon_milp.methods.description import users_code
-from kanon_milp.methods.extension import Extension, check_model, compared, unit_of
+from kanon_milp.methods.extension import Extension, check_model, compared, prepared_for_model, unit_of
 from kanon_milp.methods.result import Result, SolverRun
 from kanon_milp.methods.tracker import Proof
 from kanon_milp.presolve.assignment import Assignment, expand
-from kanon_milp.presolve.preparation import Prepared, Size, presolve
-from kanon_milp.presolve.resources import too_large
+from kanon_milp.presolve.preparation import Prepared, Size
 from kanon_milp.problem.arguments import exists, file_path, instance_of, real_number
 from kanon_milp.problem.exact import Number, exact_number, in_words
 from kanon_milp.problem.problem import Problem, expect_problem
@@ -205,11 +204,7 @@ def stated_model(
         instance_of(model, pyo.ConcreteModel, "model", "a Pyomo model of build_model(problem)")
         if reduced:
             raise InputError("a model of build_model is not reduced; export it without reduced=True")
-    prepared = presolve(problem, clock, reduced=chosen.reduced, merge=reduced, open_model=not reduced)
-    if prepared.shortage is not None:
-        raise InputError(prepared.shortage.said())
-    if message := too_large(prepared.instance):
-        raise InputError(message)
+    prepared = prepared_for_model(problem, chosen, clock, reduced=reduced)
     if model is None:
         with clock.step("build"):
             model = chosen.build(prepared.instance)
@@ -336,7 +331,6 @@ def _own_bound(stated: Stated, clock: Clock, seconds: float) -> Fraction | None:
 
 
 def _notes(stated: Stated, known: Number | None) -> Notes:
-    """What is said about a model in the file itself and in the map of names."""
     from kanon_milp import __version__
 
     problem, linear, unit = stated.prepared.problem, stated.arrays.linear, stated.unit
@@ -375,7 +369,6 @@ def _notes(stated: Stated, known: Number | None) -> Notes:
 
 
 def _table_hash(problem: Problem) -> str:
-    """As in a certificate."""
     table = problem.table
     return table_hash(table.keys, [*table.quasi_identifiers, *table.counted_attributes])
 

@@ -18,9 +18,12 @@ from kanon_milp.formulations import FORMULATIONS, Formulation
 from kanon_milp.formulations.fingerprint import formulation_of, is_of_another
 from kanon_milp.formulations.restricted import RestrictedModel
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.presolve.preparation import Prepared
+from kanon_milp.presolve.preparation import Prepared, presolve
+from kanon_milp.presolve.resources import too_large
+from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers.pyomo_arrays import PyomoArrays, to_arrays
 from kanon_milp.system.arrays import Flags, Floats
+from kanon_milp.system.clock import Clock
 
 _SAME = 1e-9  # relative: what counts as the same number, once fixed variables are moved to the right-hand side
 _INDEX = re.compile(r"\[[^\]]*\]")
@@ -86,6 +89,21 @@ def check_model(model: pyo.ConcreteModel, prepared: Prepared, formulation: str) 
             "the model was built for another problem: its table, recoding, costs, requirements, objective or side "
             "constraints differ; build it anew by build_model(problem), and add what was added"
         )
+
+
+def prepared_for_model(
+    problem: Problem, formulation: Formulation, clock: Clock, *, reduced: bool = False, declared: bool = False
+) -> Prepared:
+    """An instance for a model that others read, extend or solve, with all candidates where it is not reduced.
+
+    declared: the model is there already. Raises InputError where candidates or model do not fit into memory.
+    """
+    prepared = presolve(problem, clock, reduced=formulation.reduced, merge=reduced, open_model=not reduced)
+    if prepared.shortage is not None:
+        raise InputError(prepared.shortage.said())
+    if not declared and (message := too_large(prepared.instance)):
+        raise InputError(message)
+    return prepared
 
 
 def not_compared(model: pyo.ConcreteModel, unit: Fraction) -> Extension:

@@ -23,7 +23,7 @@ from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions import Dropped, Reduction
 from kanon_milp.problem.arguments import instance_of, text, wrong
-from kanon_milp.problem.privacy.base import facts_of, is_size_only
+from kanon_milp.problem.privacy.base import facts_of
 from kanon_milp.solvers import StopReason
 from kanon_milp.solvers.proof import Backing
 from kanon_milp.system.arrays import Flags, Floats
@@ -148,7 +148,7 @@ class Known:
 
     def __post_init__(self) -> None:
         self.limit = self.whole
-        self.sizes_only |= all(is_size_only(each) for each in self.session.problem.requirements)
+        self.sizes_only |= self.session.problem.size_only
         self._check: GroupCheck | None = None
         self._left: tuple[tuple[object, ...], int, int] | None = None
 

@@ -75,7 +75,6 @@ def plot(
 
 
 def _gantt(alt: Any, phases: Sequence[PhaseRun]) -> Any:
-    """A line for each phase, with a bar for each time that it ran."""
     bars = [
         {"phase": each.name, "from": each.began, "seconds": each.began + each.seconds, "bound": each.bound}
         | ({} if each.incumbent is None else {"incumbent": each.incumbent})

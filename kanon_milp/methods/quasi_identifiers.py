@@ -275,8 +275,7 @@ class _Search:
         return few
 
     def violating(self, *, every: bool) -> list[tuple[int, ...]]:
-        """The minimum sets of columns in which some row is rare, by size: a set has one if a part of it has
-        (Lemma 1)."""
+        """The minimum sets of columns in which some row is rare; a set has one if a part of it has (Lemma 1)."""
         looked, columns = 0, range(len(self._types.names))
         for size in range(len(columns) + 1):
             found = []

@@ -24,7 +24,6 @@ from kanon_milp.methods.started import solve_started
 from kanon_milp.presolve.preparation import Prepared
 from kanon_milp.presolve.resources import PAIR_SECONDS, SOLVE_SECONDS
 from kanon_milp.problem.arguments import instance_of, text, wrong
-from kanon_milp.problem.privacy.base import is_size_only
 from kanon_milp.problem.problem import Problem
 from kanon_milp.system.extras import Plugins
 from kanon_milp.system.parameters import DEFAULT, Parameters, number, parameters
@@ -212,6 +211,8 @@ def _named(name: str) -> Method:
 
 def known_name(name: object, what: str = "method") -> str:
     """Check the name of a method; raises InputError with the nearest one that is known. what: the argument's name."""
+    if isinstance(name, str) and (name == AUTO or name in METHODS):
+        return name
     if not isinstance(name, str):
         raise wrong(what, f"one of {', '.join(names())}", name)
     if name not in names():
@@ -303,7 +304,7 @@ def estimates(
     params, model = parameters.of(AutoParams), parameters.of(RestrictedModelParams)
     problem, instance = prepared.problem, prepared.instance
     pairs, few = instance.candidates.pairs, few_options(instance, model)
-    sizes_only = all(is_size_only(requirement) for requirement in problem.requirements)
+    sizes_only = problem.size_only
     # where no network is left, the solver is slow
     pair_seconds = params.emd_pair_seconds if limits_emd(instance) else params.slow_pair_seconds
     slow = time_limit is not None and not problem.network and pairs * pair_seconds > time_limit

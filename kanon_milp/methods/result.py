@@ -146,8 +146,7 @@ class Result:
 
     @property
     def objective(self) -> Numeric | None:
-        """What was optimized, of the released table: its loss, its number of groups, or the objective of a model that
-        was changed (`optimized` says which)."""
+        """What was optimized, of the released table; `optimized` says what that is."""
         return plain(self.exact_objective)
 
     @property
@@ -157,8 +156,7 @@ class Result:
 
     @property
     def bound(self) -> Numeric | None:
-        """Proven bound on the optimum: no table that satisfies the problem is better; of an extended model, none of its
-        solutions."""
+        """Proven bound on the optimum of the problem, or of an extended model."""
         return plain(self.exact_bound)
 
     @property
@@ -238,8 +236,7 @@ class Result:
 
     @property
     def goal(self) -> str:
-        """What the objective is, in a word: "loss", "groups" (their number), or "objective" where a user's model has
-        another one."""
+        """What the objective is, in a word: "loss", "groups" (their number), or "objective" of a user's model."""
         if self.extension is not None and self.extension.objective is not None:
             return "objective"
         return "loss" if self.problem.objective == "loss" else "groups"
@@ -344,7 +341,6 @@ class Result:
         return [(name, f"{value:,.6g}" if isinstance(value, float) else str(value)) for name, value in known]
 
     def _row(self) -> dict[str, Any]:
-        """What came out, in a few plain values."""
         described, report = describe_problem(self.problem, self.row_types), self.report
         return {
             "problem": self.problem.title,

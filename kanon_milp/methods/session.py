@@ -208,8 +208,7 @@ class Session:
         return replace(self, prepared=replace(self.prepared, before=instance, instance=instance, steps=[]))
 
     def held_against(self, claimed: Outcome, found: Found) -> Outcome:
-        """What a method claims, with its table; or with a better one that needs no method, where that refutes the
-        bound."""
+        """What a method claims, with its table, or with a better one that needs no method and refutes the bound."""
         scale = Scale.of_problem(self.instance)
         bound = claimed.both.value
         if bound is None or not found.report.ok or scale.refutes(found.objective, bound):

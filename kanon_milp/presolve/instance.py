@@ -202,8 +202,7 @@ def prepare(problem: Problem) -> Instance:
 
 
 def compress_table(problem: Problem) -> RowTypes:
-    """Row types of the problem's table, with the counts of all its sensitive attributes, and of the units where these
-    are counted."""
+    """Row types of the problem's table, with the counts of all its sensitive attributes, and units if counted."""
     table = problem.table
     units = [name for name in problem.attributes if name == table.unit]
     return compress(table.keys, table.quasi_identifiers, (*table.sensitive, *units))

@@ -157,8 +157,7 @@ def sets_of(problem: Problem) -> list[tuple[tuple[int, ...], int]]:
 
 
 def linked_sets(instance: Instance) -> LinkedSets | None:
-    """The sets of an instance whose row types still have their values; None where some row has no class that is large
-    enough."""
+    """The sets of an instance whose row types have their values; None where some row has no class large enough."""
     types, levels = instance.types, instance.levels
     sets = sets_of(instance.problem)
     linked, costs = _linked_columns(levels, [at for at, _ in sets])

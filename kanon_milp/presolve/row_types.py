@@ -72,8 +72,7 @@ class RowTypes:
         return int(self.counts.sum())
 
     def summary(self) -> dict[str, object]:
-        """Numbers of rows, row types and values as plain data, with smallest, mean, largest class and the unique
-        rows."""
+        """Numbers of rows, row types and values as plain data, with sizes of classes and the unique rows."""
         return {
             "n": self.n,
             "m": len(self.names),

@@ -305,7 +305,6 @@ def _unit(values: Iterable[float], solver: str, where: str) -> int:
 
 
 def _units(A: sp.csr_array, solver: str) -> Ints:
-    """By what each constraint has to be multiplied."""
     units = np.ones(A.shape[0], dtype=np.int64)
     plain = (A.data == np.rint(A.data)) & (np.abs(A.data) < _EXACT)
     constraint = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
@@ -337,7 +336,6 @@ def _tighten(
 def _tighten_one(
     entries: list[tuple[int, int]], high: int | None, lower: list[int | None], upper: list[int | None]
 ) -> None:
-    """The same for one constraint Σ a_j·x_j ≤ high."""
     if high is None:
         return
     total, endless = 0, []
