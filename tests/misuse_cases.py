@@ -249,7 +249,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
         },
     ),
     "register_solver": (km.register_solver, {"adapter": Example}, {"adapter": ""}),
-    "register_bound": (km.register_bound, {"bound": None}, {"bound": ""}),
+    "register_bound": (km.register_bound, {"bound": None}, {"bound": "", "replace": "truth"}),
     "register_requirement": (
         km.register_requirement,
         {"kind": km.KAnonymity, "definition": DEFINITION},
