@@ -255,6 +255,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
         {"kind": km.KAnonymity, "definition": DEFINITION},
         {"kind": "", "definition": ""},
     ),
+    "Estimate": (km.Estimate, {"seconds": 1, "gain": 0.5}, {"seconds": "whole float", "gain": "whole float"}),
     "register_phase": (km.register_phase, {"phase": Tried}, {"phase": "", "replace": "truth"}),
     "register_method": (
         km.register_method,

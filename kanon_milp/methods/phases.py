@@ -11,10 +11,11 @@ import math
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from kanon_milp.bounds.parameters import FixingParameters
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, KanonError
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.worker_pool import Effort, Pool
 from kanon_milp.methods.session import Session
@@ -39,10 +40,18 @@ P = TypeVar("P")
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a phase is expected to take, in seconds, and to gain, as a share of the gap between table and bound."""
+    """What a phase is expected to take, in seconds, and to gain, as a share of the gap between table and bound.
+
+    Raises InputError for what are no numbers of at least 0.
+    """
 
     seconds: float
     gain: float
+
+    def __post_init__(self) -> None:
+        for name, given in (("seconds", self.seconds), ("gain", self.gain)):
+            if isinstance(given, bool) or not (isinstance(given, Real) and given >= 0):
+                raise wrong(f"Estimate: {name}", "a number of at least 0", given)
 
     @property
     def rate(self) -> float:
@@ -176,9 +185,12 @@ class Known:
         released as cheaply as its rows allow, where the requirements leave that open."""
         if table is None:
             return
-        if self.tracker.in_users_code:
-            what = "an Assignment over known.instance, or None"
-            table = instance_of(table, Assignment, "known.keep: table", what).checked(self.instance)
+        if whose := self.tracker.in_users_code:
+            instance_of(table, Assignment, f"{whose}: known.keep: table", "an Assignment over known.instance, or None,")
+            try:
+                table = table.checked(self.instance)
+            except KanonError as error:
+                raise InputError(f"{whose}: known.keep: {error}") from error
         from kanon_milp.heuristics.grouping import tighten_groups  # compiled code
 
         self.accept(tighten_groups(self.instance, table) if self.session.problem.merge_closed else table)
@@ -187,7 +199,7 @@ class Known:
         """As `keep`, for groups that are as cheap as can be."""
         if self.best is not None and self.best.cost <= table.cost:
             return
-        if not self.sizes_only or self.tracker.in_users_code:
+        if not self.sizes_only or self.tracker.in_users_code != "":
             self._check = self._check or GroupCheck(self.instance)
             if len(self._check.refused(table)):
                 return

@@ -28,7 +28,7 @@ from kanon_milp.problem.problem import Problem
 from kanon_milp.system.extras import Plugins
 from kanon_milp.system.parameters import DEFAULT, Parameters, number, parameters
 
-Argument = Literal["solver", "formulation", "node_limit", "iteration_limit", "dask"]
+Argument = Literal["solver", "formulation", "node_limit", "iteration_limit", "dask", "parameters"]
 ARGUMENTS: tuple[Argument, ...] = get_args(Argument)
 
 AUTO = "auto"  # one of the built-in methods with a proof, by the size of the problem
@@ -108,14 +108,14 @@ METHODS: Plugins[Method] = Plugins(
             "milp",
             "direct MILP, one model for the solver",
             solve_started,
-            takes=frozenset({"solver", "formulation", "node_limit"}),
+            takes=frozenset({"solver", "formulation", "node_limit", "parameters"}),
         ),
         Method(
             "search",
             "hybrid: Lagrangian bound, heuristics and restricted MILP, at minimum loss without side constraints",
             _imported_later("hybrid"),
             groups_not_alone,
-            frozenset({"solver", "node_limit", "iteration_limit", "dask"}),
+            frozenset({"solver", "node_limit", "iteration_limit", "dask", "parameters"}),
         ),
         Method(
             "greedy",
@@ -150,28 +150,36 @@ METHODS: Plugins[Method] = Plugins(
             "best full-domain recoding, up to 5 % of the rows suppressed, without a bound",
             full_domain.solve_method,
             full_domain.refuses,
+            frozenset({"parameters"}),
             candidates=False,
         ),
-        Method("fpt", "Algorithm 1 of the homogeneity paper, for few row types", solve_fpt, groups_not_merging),
+        Method(
+            "fpt",
+            "Algorithm 1 of the homogeneity paper, for few row types",
+            solve_fpt,
+            groups_not_merging,
+            frozenset({"parameters"}),
+        ),
         Method(
             "subset_dp",
             "dynamic programming over all sets of rows, up to about 22",
             _imported_later("subset_dp"),
             groups_not_merging,
+            frozenset({"parameters"}),
         ),
         Method(
             "matching",
             "simplex matching, proven optima for k = 2 and for l = 2",
             solve_matching,
             matching_refuses,
-            frozenset({"solver", "node_limit"}),
+            frozenset({"solver", "node_limit", "parameters"}),
         ),
         Method(
             "portfolio",
             "search and milp side by side, on two threads or more",
             solve_portfolio,
             groups_not_alone,
-            frozenset({"solver"}),
+            frozenset({"solver", "parameters"}),
         ),
     ),
     lambda method, what: instance_of(method, Method, what, "a Method(name, about, run)"),
@@ -258,7 +266,12 @@ def refusal(name: str, problem: Problem) -> str:
 
 
 def given(
-    solver: str, formulation: str, node_limit: int | None, iteration_limit: int | None, dask: str | None
+    solver: str,
+    formulation: str,
+    node_limit: int | None,
+    iteration_limit: int | None,
+    dask: str | None,
+    parameters: Parameters,
 ) -> frozenset[Argument]:
     """Which of these arguments of `solve` are not at their defaults."""
     asked: dict[Argument, bool] = {
@@ -267,6 +280,7 @@ def given(
         "node_limit": node_limit is not None,
         "iteration_limit": iteration_limit is not None,
         "dask": dask is not None,
+        "parameters": bool(parameters.values),
     }
     return frozenset(argument for argument, is_given in asked.items() if is_given)
 
@@ -336,4 +350,5 @@ _IN_WORDS: dict[Argument, str] = {
     "node_limit": "a node limit",
     "iteration_limit": "an iteration limit",
     "dask": "a Dask cluster",
+    "parameters": "a parameter of a phase",
 }

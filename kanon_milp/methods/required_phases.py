@@ -220,7 +220,7 @@ class Turns:
         """What so many units of bound or loss a second come to in these seconds."""
         best = known.best
         gap = 1.0 if best is None else max(best.cost - known.tracker.bound, 1)
-        return Estimate(seconds, min(rate * seconds / gap, 1.0))
+        return Estimate(seconds, min(rate * seconds / gap, 1.0) if rate and seconds else 0.0)
 
     def after_search(self, known: Known) -> None:
         """Decide what comes next."""

@@ -314,6 +314,7 @@ class JointTable(_LinkedPhase):
             "search",
             session.interrupt,
             params.joint_rounds if known.by_nodes else None,
+            parameters=session.parameters,
         )
         result = settled(joint) or solve_hybrid(joint)
         if result.groups is not None:

@@ -102,7 +102,7 @@ def solve(
     tuned = Parameters({} if parameters is None else instance_of(parameters, Mapping, "parameters", "a mapping"))
     begin = None if start is None else group_numbers(start, problem.table.n, "start")
     adapter, chosen = adapter_of(solver), get_formulation(formulation)
-    given = registry.given(adapter.name, chosen.name, options.node_limit, iteration_limit, dask)
+    given = registry.given(adapter.name, chosen.name, options.node_limit, iteration_limit, dask, tuned)
     named = registry.find(method, problem, given)
     if named is None or "solver" in named.takes:
         check_available(adapter)
@@ -139,6 +139,9 @@ def solve(
             result = solve_some_patterns(session)
         else:
             result = settled(session) or _run(runs, session)
+        if tuned.unused:
+            said = f"nothing that ran has a use for {' and '.join(tuned.unused)}"
+            result = replace(result, message="; ".join(each for each in (result.message, said) if each))
     LOGGER.info("%s", result.summary())
     return result
 

@@ -43,6 +43,11 @@ def test_every_parameter_says_what_it_means() -> None:
     assert all(each.meaning for each in found.values())
 
 
+def test_a_parameter_that_is_set_twice_is_refused() -> None:
+    with pytest.raises(InputError, match=r'"tests_of_parameters.share" is set twice'):
+        Parameters.read(["tests_of_parameters.share=0.3", " tests_of_parameters.share = 0.4"])
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
