@@ -21,7 +21,6 @@ from kanon_milp.presolve.instance import Instance, recode
 from kanon_milp.presolve.partition import Partition
 from kanon_milp.problem.column_values import mixed_key, numbers_of
 from kanon_milp.problem.hierarchies import ColumnLevels, Label
-from kanon_milp.problem.privacy.base import least_rows
 from kanon_milp.problem.recoding import Hierarchies
 from kanon_milp.system.arrays import Floats, Ints
 from kanon_milp.system.limit import Limit
@@ -189,7 +188,7 @@ def solve_m_approximation(session: Session) -> Result:
     if limit.over:
         return session.finish_partition(everything, message=ONE_GROUP)
     types, levels = before.types, recode(session.problem, before.types, _least_general)
-    k = max(least_rows(requirement, before.table_group) for requirement in session.problem.requirements)
+    k = before.smallest_size
     alike = mixed_key(list(types.codes.T.astype(np.int64)), [len(d) for d in types.domains[: len(types.names)]])
     _, of_type = np.unique(alike, return_inverse=True)
     size = np.bincount(of_type, weights=types.counts).astype(np.int64)

@@ -25,7 +25,6 @@ from kanon_milp.problem.arguments import instance_of, wrong
 from kanon_milp.problem.column_values import mixed_key
 from kanon_milp.problem.exact import exact_parameter
 from kanon_milp.problem.privacy import Requirement
-from kanon_milp.problem.privacy.base import least_rows
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import Hierarchies, Levels, Suppression
 from kanon_milp.problem.table import Table
@@ -190,8 +189,7 @@ class _Lattice:
         self.levels: Levels = recode(instance.problem, instance.types)
         self._check = GroupCheck(instance)
         self.heights = tuple(column.height for column in self.levels.columns)
-        requirements = instance.problem.requirements
-        self._least = max(1, *(least_rows(each, instance.table_group) for each in requirements))
+        self._least = instance.smallest_size
         self._most_suppressed = int(asked.share * instance.types.n)
         self.best: _Found | None = None
         self._known: dict[Vector, tuple[_Found | None, Fraction]] = {}

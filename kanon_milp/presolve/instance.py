@@ -64,6 +64,10 @@ class Candidates:
         """The candidate of each pair, in the order of `members`."""
         return np.repeat(np.arange(self.count, dtype=np.int32), np.diff(self.indptr))
 
+    def pair_keys(self, types: int) -> Ints:
+        """A number for each pair, g·t + i, ascending. types: number t of row types."""
+        return self.candidate_of_pair().astype(np.int64) * types + self.members
+
     def cover_lists(self) -> list[list[int]]:
         """The covers as lists, for declaring a model."""
         members, bounds = self.members.tolist(), self.indptr.tolist()
@@ -168,6 +172,11 @@ class Instance:
         always = max((size for size, is_k in sizes if not is_k), default=1)
         strict = max(size for size, _ in sizes)
         return np.where(self.exempt, max(always, 1), max(strict, 1)).astype(np.int64)
+
+    @property
+    def smallest_size(self) -> int:
+        """The smallest size κ ≥ 1 that all requirements together imply."""
+        return max(1, *(least_rows(requirement, self.table_group) for requirement in self.problem.requirements))
 
     def sensitive_codes(self, attributes: Sequence[str]) -> tuple[Ints, list[tuple[Label, ...]]]:
         """Joint sensitive value of each row type as a number, int64 (t,), and the values in that order."""

@@ -103,8 +103,7 @@ class LinkedSets:
     @cached_property
     def _pairs(self) -> tuple[Ints, Ints]:
         """The pairs as numbers in ascending order, and where they are."""
-        candidates = self.parts.candidates
-        keys = candidates.candidate_of_pair().astype(np.int64) * self.parts.types.count + candidates.members
+        keys = self.parts.candidates.pair_keys(self.parts.types.count)
         order = np.argsort(keys)
         return keys[order], order
 
