@@ -4,8 +4,8 @@ the bound, and the core problem, which is all that fixing leaves."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from kanon_milp.bounds import DualPoint
 from kanon_milp.methods.core_problem import CondensedCore, CondensedParams, CoreProblem
 from kanon_milp.methods.phases import Estimate, Known, LastModel, Phase
 from kanon_milp.methods.sizes_phases import (
@@ -20,9 +20,6 @@ from kanon_milp.presolve.reductions import Dropped
 from kanon_milp.solvers import StopReason
 from kanon_milp.system.limit import Limit
 from kanon_milp.system.parameters import number, parameters
-
-if TYPE_CHECKING:
-    from kanon_milp.bounds import DualPoint
 
 
 @parameters("model_at_bound")

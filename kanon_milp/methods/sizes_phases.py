@@ -6,11 +6,11 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from kanon_milp.bounds import BoundLimit, BoundTask, ProvenBound, best_registered, round_dual
+from kanon_milp.bounds import BoundLimit, BoundTask, DualPoint, ProvenBound, best_registered, round_dual
 from kanon_milp.bounds.built_in import COLUMN_GENERATION, LAGRANGIAN, RELAX_AND_CUT, certified
 from kanon_milp.bounds.parameters import FixingParameters
 from kanon_milp.bounds.reduced_costs import ReducedCosts
@@ -24,9 +24,6 @@ from kanon_milp.presolve.resources import PAIR_SECONDS, SOLVE_SECONDS
 from kanon_milp.system.arrays import Flags
 from kanon_milp.system.limit import Limit
 from kanon_milp.system.parameters import number, parameters
-
-if TYPE_CHECKING:
-    from kanon_milp.bounds import DualPoint
 
 AGAIN = 1_000_000  # between the seeds of two searches
 
@@ -180,35 +177,6 @@ def multipliers_of_sizes(session: Session, tracker: Tracker, limit: BoundLimit) 
     own = best_registered(session.instance, replace(task, dual=proven.dual))
     tracker.higher(own.units, own.justified_by)
     return proven.dual
-
-
-class Lagrangian(Phase):
-    """Multipliers, which lead all that comes after it, and what users have registered."""
-
-    name = "lagrangian"
-    step = "bound"
-
-    def applies(self, known: Known) -> bool:
-        """Once."""
-        return known.sizes_only and known.dual is None
-
-    def estimate(self, known: Known) -> Estimate:
-        """A share of the time."""
-        params = known.get(LagrangianParams)
-        return Estimate(known.seconds(params.share), params.gain)
-
-    def run(self, known: Known, limit: Limit) -> None:
-        """Until its share is over, or it proves the table at hand."""
-        params, began, best = known.get(LagrangianParams), time.perf_counter(), known.best
-        share = limit if limit.seconds is None else limit.part(min(params.share * limit.left, params.seconds))
-        bounded = BoundLimit(
-            ends=share.ends,
-            interrupt=limit.interrupt,
-            target=None if best is None else float(best.cost),
-            iterations=params.evaluations if known.session.iterations else None,
-        )
-        known.dual = known.plain = multipliers_of_sizes(known.session, known.tracker, bounded)
-        known.iteration_seconds = (time.perf_counter() - began) / max(known.dual.evaluations, 1)
 
 
 class Construction(Phase):
