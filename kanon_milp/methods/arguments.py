@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from kanon_milp.errors import InputError
 from kanon_milp.presolve.infeasibility import side_constraints
 from kanon_milp.problem.arguments import file_path, instance_of, integer, real_number, text, wrong
 from kanon_milp.problem.databases import as_files
+from kanon_milp.problem.privacy import AlphaKAnonymity, KAnonymity, LDiversity, Requirement
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.table import is_text
 from kanon_milp.solvers import OnProgress, SolverAdapter, SolverOptions
@@ -148,3 +150,35 @@ def more_than_sizes(problem: Problem) -> str:
     if reason := groups_not_alone(problem):
         return reason
     return "" if problem.size_only else "more than the sizes of groups is required"
+
+
+def not_matching(problem: Problem) -> str:
+    """Why simplex matching is not for this problem; empty if it is."""
+    if reason := groups_not_alone(problem):
+        return reason
+    for requirement in problem.requirements:
+        if reason := _not_covered(requirement):
+            return reason
+    if len(problem.attributes) > 1:
+        return "2-diversity of several sensitive attributes is no matching (with three of them it is NP-hard)"
+    if not problem.attributes and all(isinstance(r, KAnonymity) and r.k == 1 for r in problem.requirements):
+        return "k is 1, which asks for nothing"
+    return ""
+
+
+def _not_covered(requirement: Requirement) -> str:
+    """Why a requirement is more than groups of two and three rows can be priced for; empty if it is not."""
+    if type(requirement) is KAnonymity and requirement.unit is not None:
+        return f'k counts different values of "{requirement.unit}", and groups of two and three rows may be one of them'
+    if type(requirement) is KAnonymity:
+        return "" if requirement.k <= 2 else f"k is {requirement.k}; groups of two and three are enough for k = 2 alone"
+    if type(requirement) is LDiversity:
+        if requirement.form != "frequency":
+            return f"the {requirement.form} form of l-diversity has groups that are no union of pairs and triples"
+        exact = requirement.exact
+        return "" if exact == 2 else f"l is {exact}; groups of two and three are enough for l = 2 alone"
+    if type(requirement) is AlphaKAnonymity and requirement.values is None:
+        if requirement.exact != Fraction(1, 2):
+            return f"alpha is {requirement.exact}; groups of two and three are enough for alpha = 1/2 alone"
+        return "" if requirement.k <= 2 else f"k is {requirement.k}; groups of two and three are enough for k = 2 alone"
+    return f"{requirement.spelled} is not 2-anonymity or 2-diversity (the frequency form of l-diversity with l = 2)"

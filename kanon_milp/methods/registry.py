@@ -12,15 +12,11 @@ from kanon_milp import solvers
 from kanon_milp.errors import InputError, nearest, own_code, type_in_words
 from kanon_milp.methods import full_domain
 from kanon_milp.methods.approximate import solve_greedy, solve_m_approximation, solve_mondrian
-from kanon_milp.methods.arguments import groups_not_alone, groups_not_merging, more_than_sizes
+from kanon_milp.methods.arguments import groups_not_alone, groups_not_merging, more_than_sizes, not_matching
 from kanon_milp.methods.fpt import solve_fpt
-from kanon_milp.methods.matching import refuses as matching_refuses
-from kanon_milp.methods.matching import solve_matching
 from kanon_milp.methods.phases import Estimate, RestrictedModelParams, few_options, limits_emd
-from kanon_milp.methods.portfolio import solve_portfolio
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
-from kanon_milp.methods.started import solve_started
 from kanon_milp.presolve.preparation import Prepared
 from kanon_milp.presolve.resources import PAIR_SECONDS, SOLVE_SECONDS
 from kanon_milp.problem.arguments import instance_of, text, wrong
@@ -92,7 +88,7 @@ class Method:
 
 
 def _imported_later(module: str) -> Callable[[Session], Result]:
-    """A method whose module has compiled code, and the compiler, for which nothing waits that does not use it."""
+    """The method of a module that has, or imports, compiled code, for which nothing waits that does not use it."""
 
     def run(session: Session) -> Result:
         found: Callable[[Session], Result] = getattr(import_module(f"kanon_milp.methods.{module}"), f"solve_{module}")
@@ -107,7 +103,7 @@ METHODS: Plugins[Method] = Plugins(
         Method(
             "milp",
             "direct MILP, one model for the solver",
-            solve_started,
+            _imported_later("started"),
             takes=frozenset({"solver", "formulation", "node_limit", "parameters"}),
         ),
         Method(
@@ -170,14 +166,14 @@ METHODS: Plugins[Method] = Plugins(
         Method(
             "matching",
             "simplex matching, proven optima for k = 2 and for l = 2",
-            solve_matching,
-            matching_refuses,
+            _imported_later("matching"),
+            not_matching,
             frozenset({"solver", "node_limit", "parameters"}),
         ),
         Method(
             "portfolio",
             "search and milp side by side, on two threads or more",
-            solve_portfolio,
+            _imported_later("portfolio"),
             groups_not_alone,
             frozenset({"solver", "parameters"}),
         ),
