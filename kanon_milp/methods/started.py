@@ -15,7 +15,6 @@ from kanon_milp.methods.direct import solve_milp
 from kanon_milp.methods.outcome import Bound, Outcome
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
-from kanon_milp.methods.several_sets import solve_from_good_table
 from kanon_milp.presolve.partition import assignment_of_groups
 from kanon_milp.presolve.resources import LARGE, PAIR_SECONDS, SOLVE_SECONDS, too_large, too_long
 from kanon_milp.solvers.proof import REGISTERED
@@ -35,6 +34,8 @@ class GoodTableParams:
 def solve_started(session: Session) -> Result:
     """Direct MILP, from a good table where it has none for long by itself."""
     if groups_not_alone(session.problem):
+        from kanon_milp.methods.several_sets import solve_from_good_table  # for sets of quasi-identifiers alone
+
         return solve_from_good_table(session)
     left, params = session.limit.seconds, session.parameters.of(GoodTableParams)
     pairs = session.instance.candidates.pairs
