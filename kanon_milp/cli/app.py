@@ -26,10 +26,7 @@ TABLE = "--data people.csv --qi zip,age,sex"
 COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {  # with examples
     "solve": (
         solve,
-        (
-            f"solve {TABLE} --sensitive disease --k 5 --l 2 --time-limit 60 --out out",
-            "solve hospital --show",
-        ),
+        (f"solve {TABLE} --sensitive disease --k 5 --l 2 --time-limit 60 --out out", "solve hospital --show"),
     ),
     "verify": (
         verify,

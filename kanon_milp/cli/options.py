@@ -50,9 +50,7 @@ ModelPath = Annotated[
 TableFile = Annotated[
     Any,  # a path or a database, which typer would not take as a union
     typer.Argument(
-        metavar="FILE",
-        parser=location,
-        help="Table: CSV (also .gz), Excel, Parquet, Arrow; a database with --query.",
+        metavar="FILE", parser=location, help="Table: CSV (also .gz), Excel, Parquet, Arrow; a database with --query."
     ),
 ]
 Qi = Annotated[list[str] | None, table_option("--qi", metavar="A,B,C", help="Quasi-identifiers, separated by commas.")]
@@ -60,8 +58,7 @@ Sensitive = Annotated[list[str] | None, table_option("--sensitive", metavar="D",
 Reading = Annotated[
     SuppressedRows | None,
     table_option(
-        "--suppressed-rows",
-        help="strict (default): fully suppressed rows are a group; exempt: they need no partners.",
+        "--suppressed-rows", help="strict (default): fully suppressed rows are a group; exempt: they need no partners."
     ),
 ]
 Symbol = Annotated[str, table_option("--symbol", help="Suppression symbol.")]
@@ -134,7 +131,7 @@ class FileOptions:
         str | None,
         table_option(
             help="Of the table (hierarchies and masks have their own), such as ; or tab; default , or what divides it "
-            "beyond doubt.",
+            "beyond doubt."
         ),
     ] = None
     encoding: Annotated[

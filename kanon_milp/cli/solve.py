@@ -40,8 +40,7 @@ if TYPE_CHECKING:
 
 SOLVERS = ", ".join((f"{solvers.DEFAULT} (default)", *solvers.BUILT_IN[1:]))
 ReleasedFolder = Annotated[
-    Path | None,
-    output_option("--out", metavar="DIR", help="Folder for the released table, groups.csv, result.json."),
+    Path | None, output_option("--out", metavar="DIR", help="Folder for the released table, groups.csv, result.json.")
 ]
 CERTIFICATE_SHARE = 0.3  # of a time limit, for a certificate
 MEASURES_SECONDS = 1.5  # at least, for what a release costs and protects, column by column
@@ -63,10 +62,7 @@ def solve(
     ] = None,
     solver: Annotated[str | None, solving_option(help=f"{SOLVERS} or pulp:NAME.")] = None,
     cbc: Annotated[str | None, solving_option(metavar="PATH", help="The CBC executable to use.")] = None,
-    method: Annotated[
-        str | None,
-        solving_option(metavar="NAME", help=f"{registry.about()}."),
-    ] = None,
+    method: Annotated[str | None, solving_option(metavar="NAME", help=f"{registry.about()}.")] = None,
     formulation: options.FormulationName = None,
     time_limit: Annotated[
         float | None, solving_option(metavar="S", help="Seconds; a search without a limit takes 600.")

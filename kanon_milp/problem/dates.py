@@ -22,11 +22,7 @@ TIMED = re.compile(rf"(.*?\d){TIME}", re.ASCII | re.DOTALL)
 # a date of numbers in another order than that of ISO 8601, perhaps with a time
 NUMBERS = re.compile(rf"\s*(\d{{1,4}})([./-])(\d\d?)\2(\d{{4}}|\d\d?){TIME}\s*", re.ASCII)
 # forms that such dates may have, by what stands between the numbers: with points the day is first everywhere
-FORMS = {
-    ".": ("%d.%m.%Y",),
-    "/": ("%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d"),
-    "-": ("%d-%m-%Y", "%m-%d-%Y"),
-}
+FORMS = {".": ("%d.%m.%Y",), "/": ("%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d"), "-": ("%d-%m-%Y", "%m-%d-%Y")}
 SHORT_YEARS = {  # the same with years of two digits, which are never taken unasked: the century is not in them
     ".": ("%d.%m.%y",),
     "/": ("%d/%m/%y", "%m/%d/%y", "%y/%m/%d"),

@@ -17,13 +17,7 @@ import polars as pl
 import polars.selectors as cs
 
 from kanon_milp.errors import FileWarning, InputError, RoleWarning, kind_of, printable
-from kanon_milp.problem.arguments import (
-    exists,
-    instance_of,
-    integer,
-    one_of,
-    text,
-)
+from kanon_milp.problem.arguments import exists, instance_of, integer, one_of, text
 from kanon_milp.problem.column_values import as_text
 from kanon_milp.problem.csv_files import CsvFormat, absent_marks, read_csv, read_excel, scan_csv, with_missing
 from kanon_milp.problem.databases import Database, asked_query, location, shown_query

@@ -69,10 +69,7 @@ DATASETS: dict[str, DataSet] = {
         _complete_cases,
     ),
     "adult_raw": DataSet(
-        "adult/adult.data",
-        ADULT_RAW,
-        _ADULT_FILE,
-        "8fb550d41c43de9dba884c297067639ef94ae5aced00c30275ea52b97eb87efc",
+        "adult/adult.data", ADULT_RAW, _ADULT_FILE, "8fb550d41c43de9dba884c297067639ef94ae5aced00c30275ea52b97eb87efc"
     ),
     "cmc": DataSet(
         "cmc/cmc.data",

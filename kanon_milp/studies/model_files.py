@@ -92,14 +92,7 @@ def read_content(raw: Mapping[str, Any], path: Path) -> ModelFile:
     solver = dict(content.get("solver", {}))
     if "parameters" in content:
         solver["parameters"] = _parameters(content["parameters"], path)
-    return ModelFile(
-        path,
-        problem,
-        solver,
-        known,
-        content.get("title", ""),
-        content.get("source", ""),
-    )
+    return ModelFile(path, problem, solver, known, content.get("title", ""), content.get("source", ""))
 
 
 def _parameters(content: Mapping[str, Any], path: Path) -> Mapping[str, float]:

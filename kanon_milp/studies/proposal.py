@@ -32,12 +32,7 @@ ROLES: dict[str, tuple[str, ...]] = {
     "--keep": ("keep",),
     "--unit": ("unit",),
 }
-ARGUMENTS = {
-    "--identifying": "identifying",
-    "--qi": "quasi_identifiers",
-    "--sensitive": "sensitive",
-    "--keep": "keep",
-}
+ARGUMENTS = {"--identifying": "identifying", "--qi": "quasi_identifiers", "--sensitive": "sensitive", "--keep": "keep"}
 SECONDS = 60  # of a first attempt
 DIVERSITY = 2  # that is asked for where there is a sensitive column ...
 CLOSENESS = "0.2"  # ... and this where that is more than any table has

@@ -294,14 +294,7 @@ def _table_of(annotation: Any) -> type[Entry] | None:
     return inner if isinstance(inner, type) and issubclass(inner, Entry) else None
 
 
-_KINDS = {
-    str: "text",
-    int: "an integer",
-    Decimal: "a number",
-    list: "a list",
-    dict: "a table",
-    bool: "true or false",
-}
+_KINDS = {str: "text", int: "an integer", Decimal: "a number", list: "a list", dict: "a table", bool: "true or false"}
 
 
 def _expected(annotation: Any) -> str:

@@ -130,10 +130,7 @@ def open_released(anonymized: Any, table: TableData) -> nw.DataFrame[Any]:
         raise InputError("anonymized table: a column name occurs twice") from None
     except Exception as error:  # of a lazy frame: its own message may quote cells
         raise InputError(f"anonymized table: it cannot be read ({type(error).__name__})") from None
-    for role, columns in (
-        ("quasi-identifier", table.quasi_identifiers),
-        ("sensitive attribute", table.sensitive),
-    ):
+    for role, columns in (("quasi-identifier", table.quasi_identifiers), ("sensitive attribute", table.sensitive)):
         for name in columns:
             if name not in names:
                 raise InputError(f'anonymized table: there is no column "{name}" ({role}){among(name, names)}')
@@ -286,11 +283,7 @@ def _to_polars(series: nw.Series[Any]) -> pl.Series:
         raise InputError(
             f'column "{series.name}" holds values of a kind that cannot be compared; make them text'
         ) from None
-    except (
-        TypeError,
-        ValueError,
-        pl.exceptions.PolarsError,
-    ):  # a pandas column of mixed kinds: numbers and the symbol
+    except (TypeError, ValueError, pl.exceptions.PolarsError):  # a pandas column of mixed kinds: numbers and the symbol
         return _each_as_text(series.to_list(), series.is_null().to_list())
     if column.dtype == pl.Object or (series.dtype == nw.Object and _merges_times(series, column)):
         return _each_as_text(column.to_list(), series.is_null().to_list())

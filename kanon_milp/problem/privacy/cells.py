@@ -65,10 +65,7 @@ def supports(instance: InstanceData, attributes: Sequence[str]) -> sp.csr_array:
     """N_gσ, rows of the cover of g with sensitive value σ: int64 CSR (G, number of values)."""
     candidates, types = instance.candidates, instance.types
     code, values = instance.sensitive_codes(attributes)
-    entries = (
-        types.counts[candidates.members],
-        (candidates.candidate_of_pair(), code[candidates.members]),
-    )
+    entries = (types.counts[candidates.members], (candidates.candidate_of_pair(), code[candidates.members]))
     found = sp.csr_array(entries, shape=(candidates.count, len(values)))
     found.sum_duplicates()
     found.sort_indices()

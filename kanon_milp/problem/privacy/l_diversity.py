@@ -12,15 +12,7 @@ import pyomo.environ as pyo
 from kanon_milp.errors import InputError, UndecidedError
 from kanon_milp.problem.arguments import column_names, one_of
 from kanon_milp.problem.exact import Number, both, exact_parameter
-from kanon_milp.problem.privacy.base import (
-    NUMBER,
-    TEXT,
-    Parameter,
-    Swept,
-    ValueLimits,
-    name_attribute,
-    sensitive_names,
-)
+from kanon_milp.problem.privacy.base import NUMBER, TEXT, Parameter, Swept, ValueLimits, name_attribute, sensitive_names
 from kanon_milp.problem.privacy.cells import Rows, cells
 from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.privacy.shares import LimitedValues

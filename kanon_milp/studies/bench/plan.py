@@ -235,10 +235,7 @@ def _files(study: Study, where: str, entry: Mapping[str, Any], kind: str) -> Ite
 
 
 def _side_files(content: Mapping[str, Any], folder: Path) -> dict[str, str | None]:
-    named = {
-        "table": (content.get("data") or {}).get("file"),
-        "mask": (content.get("recoding") or {}).get("mask"),
-    }
+    named = {"table": (content.get("data") or {}).get("file"), "mask": (content.get("recoding") or {}).get("mask")}
     return {role: sha256_of(folder / name) for role, name in named.items() if isinstance(name, str)}
 
 

@@ -66,11 +66,7 @@ def edge_partition_of(source: Source, asked: Answer | None) -> Generated:
     parts = _parts(edges)
     found = exact_cover(range(len(edges)), parts)
     return _edge_partition(
-        edges,
-        vertices,
-        None if found is None else [parts[number] for number in found],
-        asked,
-        source.names[0],
+        edges, vertices, None if found is None else [parts[number] for number in found], asked, source.names[0]
     )
 
 

@@ -22,10 +22,5 @@ def _least(requirement: Mapping[str, Any], table: Original) -> AtLeast:
 
 
 DEFINITION = Definition(
-    "PSensitivity",
-    "p_sensitivity",
-    _rules,
-    {"p": "count", "sensitive": "column"},
-    _least,
-    term="p-sensitivity",
+    "PSensitivity", "p_sensitivity", _rules, {"p": "count", "sensitive": "column"}, _least, term="p-sensitivity"
 )
