@@ -330,7 +330,6 @@ def _rest(result: Result, stop: threading.Event) -> Limit:
 
 
 def _what_is_left(result: Result) -> str:
-    """What came of a session that somebody has interrupted."""
     if result.stop_reason != "interrupted":
         return "the result was complete"
     return "this is the best table so far" if result.verified else "there was no table yet"

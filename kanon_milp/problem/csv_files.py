@@ -584,7 +584,6 @@ def _fields(lines: Iterator[str], delimiter: str, path: Path, before: int) -> It
 
 
 def _fault(error: csv.Error) -> str:
-    """What is wrong with a row, in words."""
     kinds = {
         "unexpected end of data": "a quotation mark is opened and never closed",
         "expected after": "text follows a closing quotation mark; a quotation mark within a value is written twice",

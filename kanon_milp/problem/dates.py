@@ -164,7 +164,6 @@ def looks_like_date(value: str) -> bool:
 
 
 def _is_day(day: str, month: str) -> bool:
-    """Whether these can be a day and a month."""
     return len(day) <= MOST_DIGITS and 1 <= int(month) <= MONTHS and 1 <= int(day) <= DAYS
 
 
@@ -231,7 +230,6 @@ def _tell_moved(values: Values, known: Mapping[str, datetime], form: str) -> Non
 
 
 def _way(values: Values, form: str | None) -> tuple[Reader, str]:
-    """What reads the dates of a column, and what it reads."""
     if form is not None:
         read, others = date_reader(form), ""
         if not any(map(read, values.present)) and (possible := possible_forms(values.present)):

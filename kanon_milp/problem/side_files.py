@@ -74,7 +74,6 @@ def _read(path: Path, raw: bytes, fmt: CsvFormat) -> pl.DataFrame:
 
 
 def _places(raw: bytes, delimiter: str) -> list[str]:
-    """At which lines of the file its rows begin."""
     text = raw.decode()
     begins, read, before = [], [], 1
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)

@@ -170,7 +170,6 @@ class Table:
         return printable(f"<Table {self.source}: {self.n} rows, {width} columns; {named}>")
 
     def _repr_html_(self) -> str:
-        """The same for a notebook: columns with their roles and numbers of values, and no cell."""
         counted = {name: f"{name} ({self.column(name).n_unique():,})" for name in self.keys.columns}
         roles = [
             (role.replace("_", "-"), ", ".join(counted.get(name, name) for name in names))

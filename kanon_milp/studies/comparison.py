@@ -196,7 +196,6 @@ class Comparison(text_tables.Tabular):
         return out.getvalue()
 
     def _repr_html_(self) -> str:
-        """The table of people, for a notebook."""
         notes = "; ".join(f"{row.name}: {row.message}" for row in self.rows if row.message)
         return grid(f"Methods for {self.problem.title}", self.texts(), notes)
 

@@ -241,7 +241,6 @@ class Inspection:
         return "\n".join(map(printable, told))
 
     def _repr_html_(self) -> str:
-        """The same for a notebook, and no cell."""
         title = f"{self.source}: {counted(self.rows, 'row')}, {counted(len(self.columns), 'column')}"
         note = PROPOSAL if any(each.proposed for each in self.columns) else ""
         return grid(title, self.column_texts(), note) + card(

@@ -89,7 +89,6 @@ class Proposal:
 
 
 def _made(name: str, option: str, values: Sequence[str]) -> str:
-    """The call that makes the hierarchy of a column."""
     way = {"--numeric": "intervals", "--dates": "dates", "--prefix": "prefixes"}[option]
     levels = list(values) if option == "--dates" else [int(each) if each.isdigit() else each for each in values]
     return f"km.Hierarchy.{way}(table.column({name!r}), {levels!r})"
@@ -239,7 +238,6 @@ def _option(result: Result, name: str) -> str:
 
 
 def _coarsest(hierarchy: Hierarchy) -> set[str | None]:
-    """The labels below the top, where there are levels between it and the values."""
     return {path[-2] for path in hierarchy.paths.values() if len(path) > 2}
 
 

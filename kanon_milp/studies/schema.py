@@ -252,7 +252,6 @@ def checked_as(table: type[Entry], content: dict[str, Any], path: Path | str) ->
 
 
 def _in_words(error: ErrorDetails, content: Any, table: type[Entry]) -> str:
-    """What is wrong, from the place in the file and the kind of error."""
     where, value, loc = "", content, list(error["loc"])
     while True:
         name = str(loc.pop(0))

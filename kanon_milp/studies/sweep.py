@@ -193,7 +193,6 @@ class Sweep(text_tables.Tabular):
         return _chart(self.frame(), self.beside)
 
     def _repr_html_(self) -> str:
-        """The table of people, for a notebook."""
         return grid(f"Sweep of {self.problem.title}", self.texts())
 
     def texts(self) -> list[list[str]]:

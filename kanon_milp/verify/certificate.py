@@ -327,5 +327,4 @@ def _as_text(part: object) -> str | None:
 
 
 def _sorted(requirements: object) -> list[str]:
-    """Requirements in an order that does not matter."""
     return sorted(json.dumps(each, sort_keys=True) for each in (requirements if isinstance(requirements, list) else []))

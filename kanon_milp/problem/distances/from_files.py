@@ -192,7 +192,6 @@ class MatrixDistance(GroundDistance):
 
 
 def _is_square(rows: list[list[str]]) -> bool:
-    """Whether these can be the rows of a matrix file: the first column names the same values as the header."""
     return len(rows[0]) > 1 and [row[0] for row in rows[1:]] == rows[0][1:]
 
 

@@ -56,7 +56,6 @@ def below_power(value: Fraction, exponent: Fraction, base: Base) -> bool:
 
 @cache
 def _power(exponent: Fraction, base: Base, digits: int) -> Fraction:
-    """e^exponent or 2^exponent to so many digits."""
     context = Context(prec=digits, rounding=ROUND_HALF_EVEN, Emax=10**15, Emin=-(10**15))
     power = context.divide(exponent.numerator, exponent.denominator)
     if base == "base2":

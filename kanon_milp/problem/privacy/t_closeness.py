@@ -233,7 +233,6 @@ def _plan(tree: Tree, values: Sequence[int]) -> dict[int, None]:
 
 
 def _below(tree: Tree, reference: Sequence[int]) -> list[int]:
-    """The table's rows in the subtree of each node."""
     below = [*reference, *[0] * (len(tree.parent) - len(reference))]
     for v in tree.order:
         if tree.parent[v] >= 0:

@@ -141,7 +141,6 @@ def _outside(model: LinearModel, x: Floats, near: Flags) -> int:
 
 
 def _violated(model: LinearModel, x: Floats, near: Flags, values: list[Fraction]) -> tuple[int, float]:
-    """How many constraints are violated, and by how much at most."""
     A = sp.csr_array(model.A)
     if not A.has_canonical_format:
         A = A.copy()

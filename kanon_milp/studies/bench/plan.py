@@ -294,7 +294,6 @@ def _put(content: dict[str, Any], place: str, value: Any, where: str) -> None:
 
 
 def _called(place: str, value: Any) -> str:
-    """What varies, in the name of an instance."""
     if isinstance(value, dict):
         return ",".join(f"{key}={each}" for key, each in value.items()) or f"no {place}"
     return f"{place.rpartition('.')[2]}={value}"

@@ -300,7 +300,6 @@ def _wait_for_end(process: int) -> None:
 
 
 def _read(hear: int) -> bytes:
-    """All that can be read now; nothing at the end of the pipe."""
     chunks = []
     with contextlib.suppress(BlockingIOError):
         while chunk := os.read(hear, 1 << 16):

@@ -102,7 +102,6 @@ def earlier_files(folder: Path) -> list[str]:
 
 
 def _is_generated(folder: Path) -> bool:
-    """Whether a folder holds what `_answer` says of an instance."""
     try:
         answer = json.loads((folder / ANSWER).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):

@@ -119,7 +119,6 @@ def _px(value: float) -> str:
 
 
 def _anchor(title: str) -> str:
-    """What links to a heading name."""
     return re.sub(r"[^a-z]+", "-", title.lower()).strip("-")
 
 

@@ -258,7 +258,6 @@ def _attributes(requirement: Mapping[str, Any]) -> list[str]:
 
 
 def _tiles(described: Mapping[str, Any], measures: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """The figures of a release at a glance: what it is, its value, and a note."""
     problem, quality, after = described["problem"], measures["quality"], measures["risk"]["after"]
     cells = problem["n"] * problem["m"]
     apart = 0 < after["suppressed_rows"] < problem["n"]

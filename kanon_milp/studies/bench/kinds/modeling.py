@@ -57,7 +57,6 @@ def presolving(task: Mapping[str, Any], tell: Teller) -> Measured:
 
 
 def _prepared(problem: Problem, step: str, parameters: Mapping[str, Any], folder: Path) -> Callable[[], object]:
-    """The step, with all that it needs in memory."""
     names, keys = list(problem.table.quasi_identifiers), problem.table.keys
     match step:
         case "compress":
@@ -216,7 +215,6 @@ def _model(c: Any, A: sp.csr_array, low: Any, high: Any, upper: Any, integer: An
 
 
 def _passed(linear: LinearModel) -> Sizes:
-    """Sizes of the model once it is inside HiGHS."""
     highs = new_highs()
     highs.passModel(_as_highs_lp(highspy, linear))
     return highs.getNumCol(), highs.getNumRow(), highs.getNumNz()

@@ -173,7 +173,6 @@ def solving(task: Mapping[str, Any], tell: Teller) -> Measured:
 
 
 def _solve_problem(problem: Problem, adapter: Recording, task: Mapping[str, Any], tell: Teller) -> Measured:
-    """As users do, by a method of the package."""
     tell.ready()
     result = solve(
         problem,
