@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -31,7 +30,7 @@ from kanon_milp.solvers import SolverAdapter
 from kanon_milp.studies import display, output
 from kanon_milp.studies.output import PAGE
 from kanon_milp.studies.pages.result_page import page_of_result, report_of_folder
-from kanon_milp.system.files import Fill, check_target, refuse_overwriting, write_together
+from kanon_milp.system.files import Fill, check_target, holding, refuse_overwriting, write_together
 from kanon_milp.system.limit import Limit, ctrl_c_sets
 from kanon_milp.system.parameters import Parameters
 
@@ -48,7 +47,7 @@ MEASURES_SECONDS = 1.5  # at least, for what a release costs and protects, colum
 
 @options.grouped
 def solve(
-    stated: options.ProblemOptions,
+    statement: options.ProblemOptions,
     model: options.ModelPath = None,
     out: ReleasedFolder = None,
     to_table: Annotated[
@@ -110,7 +109,7 @@ def solve(
     Exit codes: 0 proven optimal and verified; 2 bad usage or input; 3 proven infeasible; 4 a verified table without
     proof of optimality; 5 no table within the limit; 6 verification failed.
     """
-    asked = stated.read(model)
+    asked = statement.read(model)
     if json and show:
         raise InputError("--show prints a table for people, --json nothing but JSON; choose one of them")
     if method is not None:
@@ -161,17 +160,17 @@ def solve(
         files[os.path.realpath(certificate)] = None
     if certificate is not None and proof is not None:
         content = proof.content()
-        files[os.path.realpath(certificate)] = partial(_put, lambda: content)
+        files[os.path.realpath(certificate)] = holding(content)
         digest = hashlib.sha256(content).hexdigest()
         described["certificate"] = {"file": str(certificate), "sha256": digest, "bound": str(proof.bound)}
     if report is not None:
         title = f"Anonymization of {asked.title}"
 
-        def page() -> bytes:  # made when the hashes of the released files are known
+        def page(file: IO[bytes]) -> None:  # made when the hashes of the released files are known
             folder = out if described.get("sha256") else None
-            return page_of_result(result, described, folder, report_sample, title)
+            file.write(page_of_result(result, described, folder, report_sample, title))
 
-        files[os.path.realpath(report)] = partial(_put, page)
+        files[os.path.realpath(report)] = page
     with ExitStack() as stack:
         ways: dict[str, Callable[[], object]] = {}
         if database is not None and to_table is not None and result.table is not None and result.verified:
@@ -202,13 +201,15 @@ def solve(
         if show and result.table is not None:
             display.show_groups(result)
     if stop.is_set():
-        display.say(f"interrupted: {_what_is_left(result)}", err=True)
+        left = "this is the best table so far" if result.verified else "there was no table yet"
+        left = left if result.stop_reason == "interrupted" else "the result was complete"
+        display.say(f"interrupted: {left}", err=True)
     _end(asked, result, out, earlier, quiet=quiet)
 
 
 @options.grouped
 def import_solution(
-    stated: options.ProblemOptions,
+    statement: options.ProblemOptions,
     solution: Annotated[Path, typer.Argument(metavar="SOLUTION", help="Of an exported model, by any solver.")],
     model: Annotated[
         Path | None, table_option(metavar="MODEL.toml", help="Model file; or name a table with --data.")
@@ -233,7 +234,7 @@ def import_solution(
     and a bound of our own proves it optimal; 2 bad usage or input; 4 a verified table without proof of optimality;
     6 verification failed.
     """
-    asked = stated.read(model)
+    asked = statement.read(model)
     if out is not None:
         targets = [("--out", out / name) for name in output.FILES]
         refuse_overwriting(targets, [*asked.sources, solution, *([] if names is None else [names])])
@@ -287,10 +288,6 @@ def _database(asked: options.Asked, to_table: str | None, to_database: Any) -> D
     return asked.database
 
 
-def _put(content: Callable[[], bytes], file: IO[bytes]) -> None:
-    file.write(content())
-
-
 def _solved(
     problem: Problem, adapter: SolverAdapter, chosen: dict[str, Any], certified: bool
 ) -> tuple[Result, Certificate | None, str]:
@@ -327,12 +324,6 @@ def _rest(result: Result, stop: threading.Event) -> Limit:
         return Limit(time.perf_counter() + MEASURES_SECONDS)
     left = math.inf if asked is None else max(asked - result.seconds["total"], MEASURES_SECONDS)
     return Limit(time.perf_counter() + left, stop)
-
-
-def _what_is_left(result: Result) -> str:
-    if result.stop_reason != "interrupted":
-        return "the result was complete"
-    return "this is the best table so far" if result.verified else "there was no table yet"
 
 
 def report(

@@ -26,7 +26,7 @@ Reduced = Annotated[
 
 @options.grouped
 def export(
-    stated: options.ProblemOptions,
+    statement: options.ProblemOptions,
     model: options.ModelPath = None,
     to: Annotated[Path | None, output_option(metavar="FILE", help="model.mps, model.mps.gz or model.lp.")] = None,
     formulation: options.FormulationName = None,
@@ -37,7 +37,7 @@ def export(
 
     A map of its names goes beside it.
     """
-    asked = stated.read(model)
+    asked = statement.read(model)
     if to is None:
         raise InputError("name the file to write: --to model.mps.gz")
     written = [("--to", to), ("--to", names_path(to))]

@@ -365,8 +365,8 @@ def _with_delimiter(path: Path, head: str, more: bool, fmt: CsvFormat) -> CsvFor
     if "delimiter" not in fmt.unnamed:
         return fmt
     tried = dict.fromkeys((fmt.delimiter, *DELIMITERS))
-    stated = SEP.match(head)
-    fitting = [stated[1]] if stated else [each for each in tried if _divides(head, more, each)]
+    sep = SEP.match(head)
+    fitting = [sep[1]] if sep else [each for each in tried if _divides(head, more, each)]
     if not fitting or fitting == [fmt.delimiter]:
         return fmt
     if len(fitting) == 1:

@@ -384,9 +384,9 @@ def closures(columns: Sequence[ColumnLevels], codes: Ints32) -> NDArray[np.int16
     top = fully_suppressed(columns)
     found, looked_at = np.concatenate([np.zeros_like(top), top]), 0
     for i in range(len(codes) - 1):
-        beside = np.unique(_lowest_alike(columns, codes[i], codes[i + 1 :]), axis=0)
+        alike = np.unique(_lowest_alike(columns, codes[i], codes[i + 1 :]), axis=0)
         of_row = np.zeros_like(top)
-        for each in beside:
+        for each in alike:
             looked_at += 2 * len(of_row)
             if looked_at > FEWER * most:
                 return None

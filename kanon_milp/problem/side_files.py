@@ -126,9 +126,9 @@ def _has_one_top(rows: Rows) -> bool:
 
 def _delimiter(path: Path, raw: bytes, *marks: Callable[[Rows], bool]) -> str:
     """The one delimiter with which the rows have the first of the marks that any delimiter gives them."""
-    stated = SEP.match(raw.decode())
-    if stated:
-        return stated[1]
+    sep = SEP.match(raw.decode())
+    if sep:
+        return sep[1]
     divided = {delimiter: _divided(raw, delimiter) for delimiter in DELIMITERS}
     for mark in marks:
         fitting = [delimiter for delimiter, rows in divided.items() if _is_even(rows) and mark(rows)]

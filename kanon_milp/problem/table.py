@@ -28,7 +28,7 @@ from kanon_milp.system.processes import begin_threads
 
 Missing = Literal["value", "error"]
 FileKind = Literal["CSV", "Excel", "parquet", "arrow"]
-Origin = FileKind | Literal["SQL"]
+SourceKind = FileKind | Literal["SQL"]
 SYMBOL = "*"
 FILL = 'fill it, or let missing values be one value of their own (missing="value", --missing value)'
 OF_UNIT = "it says who is protected, so fill it, or leave these rows out"
@@ -71,7 +71,7 @@ class Table:
     read_seconds: float = 0.0
     own_names: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
-    kind: Origin = "CSV"
+    kind: SourceKind = "CSV"
     query: str | None = None
     is_released: bool = False
 

@@ -62,7 +62,9 @@ def read_model(path: str | Path) -> ModelFile:
 
     path: a file, or the name of a model of the library that comes with the package, such as "hospital".
     """
-    path = _path_of(file_path(path, "path of a model file"))
+    path = file_path(path, "path of a model file")
+    if not path.suffix and len(path.parts) == 1 and not exists(path, Path.exists):
+        path = library_model(path.name)
     if not exists(path, Path.is_file):
         raise InputError(f"{path}: no such model file")
     return read_content(parse_toml(path), path)
@@ -185,7 +187,9 @@ def _recoding(entries: Mapping[str, Any], table: Table, path: Path) -> Recoding:
     if kind == "mask":
         mask = path.parent / entries["mask"]
     elif kind == "patterns":
-        mask = PatternMask([_cells(p, path) for p in entries["patterns"]], weights, source=str(path))
+        if not all(isinstance(pattern, list) for pattern in entries["patterns"]):
+            raise InputError(f"{path}: [recoding] patterns: each pattern is a list of cells")
+        mask = PatternMask(entries["patterns"], weights, source=str(path))
     elif kind == "random_patterns":
         mask = PatternMask.random(
             table.quasi_identifiers, entries["random_patterns"], entries.get("random_seed", 0), weights
@@ -196,12 +200,6 @@ def _recoding(entries: Mapping[str, Any], table: Table, path: Path) -> Recoding:
     return read_recoding(
         table.quasi_identifiers, mask, folder, weights, entries.get("level_costs"), table.csv.named_encoding
     )
-
-
-def _cells(pattern: object, path: Path) -> list[Any]:
-    if not isinstance(pattern, list):
-        raise InputError(f"{path}: [recoding] patterns: each pattern is a list of cells")
-    return pattern
 
 
 SUFFIX = ".toml"
@@ -228,7 +226,7 @@ def library_folder() -> Path:
 
 def library_models() -> list[LibraryModel]:
     """All models by name."""
-    return [_listed_model(path) for path in sorted(library_folder().glob(f"*{SUFFIX}"))]
+    return [listed_model(path) for path in sorted(library_folder().glob(f"*{SUFFIX}"))]
 
 
 def library_model(name: str) -> Path:
@@ -238,13 +236,6 @@ def library_model(name: str) -> Path:
         hint = f"{nearest(name, known)}; kanon-milp models lists them"
         raise InputError(f"{name}: no such model file, nor a model of the library{hint}")
     return library_folder() / f"{name}{SUFFIX}"
-
-
-def _path_of(path: Path) -> Path:
-    """A model file as somebody names it: a file, or the name of a model of the library where no such file is."""
-    if path.suffix or len(path.parts) != 1 or exists(path, Path.exists):
-        return path
-    return library_model(path.name)
 
 
 def _files_of(name: str) -> list[Path]:
@@ -275,12 +266,8 @@ def _names(text: str, place: Path) -> bool:
     return re.search(rf'[":]{re.escape(place.as_posix())}"', text) is not None
 
 
-def listed_model(name: str) -> LibraryModel:
-    """What is known of the model of this name; raises InputError where there is none."""
-    return _listed_model(library_model(name))
-
-
-def _listed_model(path: Path) -> LibraryModel:
+def listed_model(path: Path) -> LibraryModel:
+    """What a model file of the library says of itself."""
     content = tomllib.loads(path.read_text(encoding="utf-8"))
     known = content.get("known", {})
     optimum = "infeasible" if known.get("infeasible") else str(known.get("optimum", ""))

@@ -23,7 +23,7 @@ from kanon_milp.problem.problem import OBJECTIVES, SUPPRESSED_ROWS
 from kanon_milp.studies import datasets, generators
 
 
-def _as_written(value: Any) -> Any:
+def as_written(value: Any) -> Any:
     """Decimal numbers as text, also within lists and tables, so that they are read exactly; all else as it is."""
     return _converted(value, str)
 
@@ -52,7 +52,7 @@ def one_of(known: Callable[[], Sequence[str]]) -> AfterValidator:
 
 
 # numbers of a file are integers or decimals, which are exact
-Number = Annotated[int | Decimal | str, AfterValidator(_as_written)]
+Number = Annotated[int | Decimal | str, AfterValidator(as_written)]
 Real = Annotated[int | Decimal, AfterValidator(_as_float)]
 
 
@@ -66,8 +66,8 @@ class Of:
 Texts = Annotated[list[Any], Of("names")]
 Integers = Annotated[list[Any], Of("integers")]
 Names = str | list[Any]  # whoever reads the table says what is wrong with a name
-List = Annotated[list[Any], AfterValidator(_as_written)]
-Entries = Annotated[dict[str, Any], AfterValidator(_as_written)]
+List = Annotated[list[Any], AfterValidator(as_written)]
+Entries = Annotated[dict[str, Any], AfterValidator(as_written)]
 Arguments = Annotated[dict[str, Any], AfterValidator(_as_float)]
 
 

@@ -114,7 +114,7 @@ def _called(name: str, key: str, values: Sequence[Any]) -> str:
     """A parameter in a result as the command line has it, or in words. values: the two that it has."""
     kind = kind_named(name)
     for parameter, declared in {} if kind is None else kind.parameters.items():
-        if kind is not None and key == (declared.stated or parameter):
+        if kind is not None and key == (declared.key or parameter):
             number = declared.types == LIST and not any(isinstance(each, list) for each in values)
             return kind.option(parameter) or f"{'the number of ' * number}{parameter} of {term(name)}".replace("_", " ")
     return f"{'the sensitive attribute' if key == 'sensitive' else key} of {term(name)}".replace("_", " ")

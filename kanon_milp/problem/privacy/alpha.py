@@ -47,7 +47,7 @@ class AlphaKAnonymity(LimitedValues):
     letter: ClassVar[str] = "alpha"
     summary: ClassVar[str] = "(alpha,k)-anonymity: no sensitive value makes up more than alpha of a group"
     parameters: ClassVar[Mapping[str, Parameter]] = {
-        "k": Parameter(INTEGER, stated="alpha_k"),
+        "k": Parameter(INTEGER, key="alpha_k"),
         "alpha": Parameter(NUMBER, metavar="A", help="(alpha,k)-anonymity: no value has more than A of a group."),
         "values": Parameter(LIST, "the sensitive values meant; default all"),
     }
@@ -70,10 +70,10 @@ class AlphaKAnonymity(LimitedValues):
         return exact_parameter(self.alpha, "alpha")
 
     @classmethod
-    def as_options(cls, stated: Mapping[str, Any]) -> dict[str, str] | None:
+    def as_options(cls, claims: Mapping[str, Any]) -> dict[str, str] | None:
         """k has the option of k-anonymity."""
-        asked = super().as_options({**stated, "alpha_k": None})
-        return asked and {**asked, KAnonymity.option("k"): str(stated["alpha_k"])}
+        asked = super().as_options({**claims, "alpha_k": None})
+        return asked and {**asked, KAnonymity.option("k"): str(claims["alpha_k"])}
 
     def bind(self, table: Table) -> tuple[Requirement, ...]:
         """Refuse values that do not occur; k-anonymity beside it where units are counted."""

@@ -43,7 +43,7 @@ class Parameter:
 
     types: the kinds of TOML values. meaning: what it means beside its name. choices: known values. option: that of the
     command line, with metavar, help and the usual value; the parameter that a requirement is asked for by has none but
-    its letter. stated: its key in results where that is another. files: of one that may be read from a file, by what is
+    its letter. key: in results, where that is another. files: of one that may be read from a file, by what is
     read, how an option begins that names the file. modeling: it is about the model, not about what is asked.
     """
 
@@ -54,7 +54,7 @@ class Parameter:
     metavar: str | None = None
     help: str = ""
     usual: str | None = None
-    stated: str = ""
+    key: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
     modeling: bool = False
 
@@ -141,16 +141,16 @@ class Requirement(ABC):
         return cls(**arguments)
 
     @classmethod
-    def in_words(cls, stated: Mapping[str, Any], about: str) -> str:
+    def in_words(cls, claims: Mapping[str, Any], about: str) -> str:
         """What one with these parameters asks of each group. about: such as " of disease"; empty for no attribute."""
-        return cls.sentence.format_map({**stated, "about": about})
+        return cls.sentence.format_map({**claims, "about": about})
 
     @classmethod
-    def as_options(cls, stated: Mapping[str, Any]) -> dict[str, str] | None:
+    def as_options(cls, claims: Mapping[str, Any]) -> dict[str, str] | None:
         """The options that ask for one with these parameters; None where it has one that no option can name."""
         found = {}
         for name, parameter in cls.parameters.items():
-            value = stated.get(parameter.stated or name)
+            value = claims.get(parameter.key or name)
             if option := cls.option(name):
                 found[option] = str(value)
             elif value is not None and value != parameter.usual and not parameter.modeling:
@@ -268,7 +268,7 @@ class Requirement(ABC):
         """What its parameters, as `describe` gives them, and the counts of the table prove about every group.
 
         That is as much as a certificate states of a kind that is registered: by default all of it, or nothing where it
-        is not merge-closed. None where it cannot be stated: certificates leave it out then, and say so.
+        is not merge-closed. None where that cannot be said: certificates leave it out then, and say so.
         """
         return (self,) if self.merge_closed else ()
 
@@ -290,8 +290,8 @@ class Requirement(ABC):
     @property
     def spelled(self) -> str:
         """Its name and parameters in words, such as 'l-diversity of "disease" (l = 2, form = frequency)'."""
-        described = self.stated
-        keys = {each.stated or name: name.replace("_", "-") for name, each in self.parameters.items()}
+        described = self.claims
+        keys = {each.key or name: name.replace("_", "-") for name, each in self.parameters.items()}
         parameters = ", ".join(
             f"{keys.get(key, key)} = {_listed(value)}"
             for key, value in described.items()
@@ -301,7 +301,7 @@ class Requirement(ABC):
         return f"{term_of(type(self))}{about} ({parameters})"
 
     @property
-    def stated(self) -> dict[str, object]:
+    def claims(self) -> dict[str, object]:
         """Its name and parameters, each number once: as exact text unless it is an integer by nature."""
         found = {"name": self.name, **described(self)}
         return {key: found.get(f"{key}_exact", value) for key, value in found.items() if not key.endswith("_exact")}

@@ -65,12 +65,12 @@ class KAnonymity(Requirement):
             object.__setattr__(self, "quasi_identifiers", named)
 
     @classmethod
-    def in_words(cls, stated: Mapping[str, Any], about: str) -> str:
+    def in_words(cls, claims: Mapping[str, Any], about: str) -> str:
         """Others that a row looks like, of a unit, or where only some columns are known."""
-        others = counted(int(stated["k"]) - 1, "other")
-        if "unit" in stated:
-            return f"each row looks like rows of at least {others} of {stated['unit']}"
-        sets = stated.get("quasi_identifiers")
+        others = counted(int(claims["k"]) - 1, "other")
+        if "unit" in claims:
+            return f"each row looks like rows of at least {others} of {claims['unit']}"
+        sets = claims.get("quasi_identifiers")
         within = f" when only {', '.join(sets)} are known" if isinstance(sets, list) else ""
         return f"each row looks like at least {others}{within}"
 

@@ -34,15 +34,12 @@ class Teller:
 
     def point(self, incumbent: float | None, bound: float | None) -> None:
         """A better table or bound, in the problem's units."""
-        self.say(POINT, incumbent=_float(incumbent), bound=_float(bound))
+        values = (None if value is None else float(value) for value in (incumbent, bound))
+        self.say(POINT, **dict(zip(("incumbent", "bound"), values, strict=True)))
 
     def done(self) -> None:
         """What is measured is over; checks follow."""
         self.say(DONE)
-
-
-def _float(value: float | None) -> float | None:
-    return None if value is None else float(value)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field, replace
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from kanon_milp.problem.exact import exact_parameter
 from kanon_milp.studies import families
 from kanon_milp.studies.bench.study import MOST_RUNS, Solver, Study, Ways
 from kanon_milp.studies.model_files import parse_toml
-from kanon_milp.studies.schema import checked
+from kanon_milp.studies.schema import as_written, checked
 
 MODEL, MPS, GENERATED, WRITTEN_OUT = "model", "mps", "generated", "stated"
 ALONE = "solver"  # the method: the solver alone on the model
@@ -155,7 +154,7 @@ def _run(
         "memory_limit": study.memory_limit,
         "parameters": dict(study.parameters),
     }
-    made_of = {key: value for key, value in instance.source.items() if key not in ("path", "beside")}
+    made_of = {key: value for key, value in instance.source.items() if key not in ("path", "relative_to")}
     text = json.dumps([what, made_of, dict(instance.fingerprint)], sort_keys=True)
     identity = hashlib.sha256(text.encode()).hexdigest()[:16]
     return Run(
@@ -241,7 +240,7 @@ def _side_files(content: Mapping[str, Any], folder: Path) -> dict[str, str | Non
 
 def _generated(where: str, entry: Mapping[str, Any]) -> Iterator[Instance]:
     family, answer = entry["generate"], entry.get("answer", "yes")
-    parameters = _plain(entry.get("parameters", {}))
+    parameters = as_written(entry.get("parameters", {}))
     default = [families.FAMILIES[family].default]
     for what in ("sizes", "seeds"):
         if not all(type(each) is int for each in entry.get(what, [])):
@@ -274,9 +273,9 @@ def _written_out(study: Study, where: str, entry: Mapping[str, Any]) -> Iterator
             _put(content, place, value, f"{where}: vary")
             name += "," + _called(place, value)
         checked(content, where)
-        content = _plain(content)
+        content = as_written(content)
         fingerprint = _side_files(content, study.path.parent)
-        source = {"kind": WRITTEN_OUT, "content": content, "beside": str(study.path.resolve())}
+        source = {"kind": WRITTEN_OUT, "content": content, "relative_to": str(study.path.resolve())}
         yield Instance(name, entry.get("family"), source, fingerprint)
 
 
@@ -299,15 +298,6 @@ def _called(place: str, value: Any) -> str:
     return f"{place.rpartition('.')[2]}={value}"
 
 
-def _plain(value: Any) -> Any:
-    """Decimal numbers as text, which is read exactly."""
-    if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_plain(each) for each in value]
-    return str(value) if isinstance(value, Decimal) else value
-
-
 def _known(where: str, known: Mapping[str, Any]) -> str | None:
     """What is known of the optimum: an exact number as text, which may be negative, INFEASIBLE, UNBOUNDED, or None."""
     for name in known:
@@ -316,7 +306,7 @@ def _known(where: str, known: Mapping[str, Any]) -> str | None:
             raise InputError(f'{where}: known: unknown key "{name}"{said}; there are {", ".join(_KNOWN_KEYS)}')
     found = [word for word in (INFEASIBLE, UNBOUNDED) if known.get(word) is True]
     if known.get("optimum") is not None:
-        found.append(str(exact_parameter(_plain(known["optimum"]), f"{where}: known optimum")))
+        found.append(str(exact_parameter(as_written(known["optimum"]), f"{where}: known optimum")))
     if len(found) > 1:
         raise InputError(f"{where}: known: optimum, infeasible and unbounded exclude each other")
     return found[0] if found else None

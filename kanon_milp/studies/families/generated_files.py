@@ -37,7 +37,7 @@ def write_generated(found: Generated, folder: Path, *, exported: bool = True) ->
     """Write an instance to a folder, which is made; returns the files.
 
     exported: whether the model goes into model.mps.gz too. The table of the known groups is verified before anything is
-    written, and its loss held against the optimum that is stated. The files of an earlier instance are replaced. Raises
+    written, and its loss held against the known optimum. The files of an earlier instance are replaced. Raises
     InputError where it cannot be written, and where files of the same names are there that are of no instance.
     """
     problem = found.problem()
@@ -119,7 +119,7 @@ def _written(folder: Path, texts: dict[str, str], exported: bool) -> list[Path]:
 def released_groups(found: Generated) -> pl.DataFrame:
     """The table in which the known groups are released as cheaply as possible, verified.
 
-    Raises SolverError where the verifier refuses it, or its loss is not the optimum that is stated.
+    Raises SolverError where the verifier refuses it, or its loss is not the known optimum.
     """
     problem, groups, expected = found.problem(), found.group_of_row, found.optimum
     assert groups is not None
@@ -143,10 +143,10 @@ def model_text(found: Generated) -> str:
         lines.append(f"sensitive = {_toml(list(found.sensitive))}")
     for requirement in found.privacy:
         lines += ["", "[[privacy.requirements]]", f"kind = {_toml(requirement.name)}"]
-        stated = {key: value for key, value in requirement.stated.items() if key not in ("name", "sensitive")}
+        claims = {key: value for key, value in requirement.claims.items() if key not in ("name", "sensitive")}
         if _metric(requirement) is not None:
-            stated["distance"] = f"matrix:{DISTANCE}"
-        lines += [f"{key} = {_toml(value)}" for key, value in stated.items() if value is not None]
+            claims["distance"] = f"matrix:{DISTANCE}"
+        lines += [f"{key} = {_toml(value)}" for key, value in claims.items() if value is not None]
     if found.patterns is not None:
         lines += ["", "[recoding]", f"patterns = {_toml([list(each) for each in found.patterns])}"]
     if found.sides:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from kanon_milp import __version__
 from kanon_milp.errors import InputError
@@ -167,22 +168,16 @@ def formulation_of(found: LibraryInstance) -> str:
 
 def unrecorded(found: LibraryInstance, model_sha256: str) -> Record:
     """What is known without a run of a solver: what follows by construction."""
+    known: Any = {"name": found.entry.name, "model_sha256": model_sha256}
     point = found.known_point()
     if found.infeasible:
-        return Record(
-            name=found.entry.name, model_sha256=model_sha256, status="inf",
-            difficulty="hard", reason=found.reason,
-        )  # fmt: skip
+        return Record(**known, status="inf", difficulty="hard", reason=found.reason)
     if found.known is None or point is None:
-        return Record(
-            name=found.entry.name, model_sha256=model_sha256, status="open",
-            difficulty="open", reason="not solved",
-        )  # fmt: skip
+        return Record(**known, status="open", difficulty="open", reason="not solved")
     best = in_file(found, found.known)
     return Record(
-        name=found.entry.name, model_sha256=model_sha256, status="opt", best=str(found.known), best_in_file=best,
-        bound_in_file=best, difficulty="hard", reason=found.reason,
-        columns=[*point], values=[v if isinstance(v, int) else str(v) for v in point.values()],
+        **known, status="opt", best=str(found.known), best_in_file=best, bound_in_file=best, difficulty="hard",
+        reason=found.reason, columns=[*point], values=[v if isinstance(v, int) else str(v) for v in point.values()],
     )  # fmt: skip
 
 
