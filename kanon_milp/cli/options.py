@@ -345,10 +345,14 @@ class RecodingOptions:
         found: dict[str, Callable[..., Hierarchy]] = {}
         for example, (entries, make) in ways.items():
             for entry in entries or []:
-                name, given = _divided(entry, example)
+                name, equals, values = entry.rpartition("=")
+                if not equals and example.startswith("--dates"):
+                    name, values = values, ""
+                elif not name or not values:
+                    raise InputError(f"{example.split(maxsplit=1)[0]} is written COLUMN=VALUES, as in {example}")
                 if name in found:
                     raise InputError(f'{example.split()[0]}: column "{name}" has a hierarchy already; name it once')
-                found[name] = make(given)
+                found[name] = make(split(values))
         return found
 
     def recoding(self, table: Table, encoding: str | None) -> Recoding:
@@ -509,12 +513,3 @@ def split(entry: str) -> list[str]:
 def integers(given: list[str]) -> list[Any]:
     """Integers where these are some; what is none is refused by whoever takes it."""
     return [int(each) if each.isascii() and each.isdigit() and len(each) < 10 else each for each in given]
-
-
-def _divided(entry: str, example: str) -> tuple[str, list[str]]:
-    name, equals, values = entry.rpartition("=")
-    if not equals and example.startswith("--dates"):
-        return values, []
-    if not name or not values:
-        raise InputError(f"{example.split(maxsplit=1)[0]} is written COLUMN=VALUES, as in {example}")
-    return name, split(values)

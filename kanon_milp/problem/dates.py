@@ -157,13 +157,10 @@ def looks_like_date(value: str) -> bool:
         return False
     first, _, middle, last, *_ = found.groups()
     return any(
-        len(year) in YEAR_DIGITS and any(_is_day(day, month) for day, month in ((a, b), (b, a)))
+        len(year) in YEAR_DIGITS and len(day) <= MOST_DIGITS and 1 <= int(month) <= MONTHS and 1 <= int(day) <= DAYS
         for year, a, b in ((last, first, middle), (first, middle, last))
+        for day, month in ((a, b), (b, a))
     )
-
-
-def _is_day(day: str, month: str) -> bool:
-    return len(day) <= MOST_DIGITS and 1 <= int(month) <= MONTHS and 1 <= int(day) <= DAYS
 
 
 def _part(values: Collection[str]) -> str | None:

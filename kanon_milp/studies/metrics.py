@@ -100,11 +100,14 @@ def measure(
     average = Fraction(sum(sizes), len(sizes))
     of_row, unlinked = linked_rows(released, suppressed, missing_keys)
     k = max((r.k for r in problem.requirements if isinstance(r, KAnonymity)), default=None)
-    cells = None
+    cells, entropy_loss = None, None
     if same:
         gone = pl.DataFrame({name: [table.symbol] * dropped.height for name in dropped.columns})
         read = with_symbol(released, suppressed, table.symbol)
         cells = _cells(problem, pl.concat([original, dropped]), pl.concat([read, gone]) if gone.height else read)
+    if cells is not None:
+        most = math.fsum(each.rows * each.most for each in cells)
+        entropy_loss = math.fsum(each.rows * each.bits for each in cells) / most if most else 0.0
     return Metrics(
         suppressions=sum(int(column.sum()) for column in suppressed),
         groups=len(sizes),
@@ -115,7 +118,7 @@ def measure(
         usefulness=usefulness(original, released) if same else None,
         precision=None if cells is None else 1 - _mean([(each.height, each.rows) for each in cells]),
         certainty_penalty=None if cells is None else _mean([(each.penalty, each.rows) for each in cells]),
-        entropy_loss=None if cells is None else _entropy_loss(cells),
+        entropy_loss=entropy_loss,
         risk_highest=Fraction(1, min(of_row)),
         risk_average=sum((Fraction(rows, size) for size, rows in of_row.items()), Fraction(0)) / of_row.total(),
         rows_at_risk=Fraction(sum(rows for size, rows in of_row.items() if size < (k or 2)), of_row.total()),
@@ -306,11 +309,6 @@ class _Labels:
 def _mean(weighted: Sequence[tuple[Fraction, int]]) -> Fraction:
     rows = sum(count for _, count in weighted)
     return sum((value * count for value, count in weighted), Fraction(0)) / rows
-
-
-def _entropy_loss(cells: Sequence[_Cell]) -> float:
-    most = math.fsum(each.rows * each.most for each in cells)
-    return math.fsum(each.rows * each.bits for each in cells) / most if most else 0.0
 
 
 LARGEST = 24  # values of a column that are counted one by one

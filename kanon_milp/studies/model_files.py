@@ -238,19 +238,17 @@ def library_model(name: str) -> Path:
     return library_folder() / f"{name}{SUFFIX}"
 
 
-def _files_of(name: str) -> list[Path]:
-    """The model file and all that it reads, relative to the library."""
-    path = library_model(name)
-    text = path.read_text(encoding="utf-8")
-    inside = [each.relative_to(library_folder()) for each in sorted(library_folder().rglob("*")) if each.is_file()]
-    # a file that the model names, or one in a folder that it names
-    read = [each for each in inside if any(_names(text, place) for place in (each, *each.parents[:-1]))]
-    return [path.relative_to(library_folder()), *read]
-
-
 def copy_model(name: str, target: Path) -> list[Path]:
     """Write the model file and what it reads to a folder; returns the paths."""
-    files = _files_of(name)
+    path, folder = library_model(name), library_folder()
+    text = path.read_text(encoding="utf-8")
+    inside = [each.relative_to(folder) for each in sorted(folder.rglob("*")) if each.is_file()]
+
+    def named(place: Path) -> bool:  # perhaps behind a word ("matrix:FILE")
+        return re.search(rf'[":]{re.escape(place.as_posix())}"', text) is not None
+
+    # a file that the model names, or one in a folder that it names
+    files = [path.relative_to(folder), *(f for f in inside if any(map(named, (f, *f.parents[:-1]))))]
     written = []
     for place in dict.fromkeys(file.parent for file in reversed(files)):  # the model file is the last
         inside = [file for file in files if file.parent == place]
@@ -259,11 +257,6 @@ def copy_model(name: str, target: Path) -> list[Path]:
         write_together(target / place, {file.name: holding((library_folder() / file).read_bytes()) for file in inside})
         written += [target / file for file in inside]
     return written
-
-
-def _names(text: str, place: Path) -> bool:
-    """Whether a model names a file or a folder, perhaps behind a word ("matrix:FILE")."""
-    return re.search(rf'[":]{re.escape(place.as_posix())}"', text) is not None
 
 
 def listed_model(path: Path) -> LibraryModel:

@@ -348,13 +348,12 @@ def combined(problem: Problem, runs: Sequence[Run]) -> tuple[SweepRow, ...]:
     """Each setting with the best table of all stricter ones, verified again for it, and the best bound of all looser
     ones. A bound above a table that is valid for its setting is refuted, as is "infeasible" where there is one."""
     tables = [_table(problem, run, runs) for run in runs]
-    proofs = [run for run, (objective, _) in zip(runs, tables, strict=True) if not _refuted(run, objective)]
+    proofs = [
+        run
+        for run, (objective, _) in zip(runs, tables, strict=True)
+        if objective is None or not (run.proof == "infeasible" or (run.bound is not None and run.bound > objective))
+    ]
     return tuple(_row(run, *table, proofs) for run, table in zip(runs, tables, strict=True))
-
-
-def _refuted(run: Run, objective: Fraction | None) -> bool:
-    """Whether what a run claims to have proven cannot be. objective: of a verified table for its setting."""
-    return objective is not None and (run.proof == "infeasible" or (run.bound is not None and run.bound > objective))
 
 
 def _table(problem: Problem, run: Run, runs: Sequence[Run]) -> tuple[Fraction | None, Setting | None]:

@@ -131,7 +131,9 @@ class MatrixDistance(GroundDistance):
 
         An empty cell in both stands for missing values; the first cell of the header must then not be empty, too.
         """
-        frame = read_side_frame(Path(path), encoding, _is_square)
+        frame = read_side_frame(
+            Path(path), encoding, lambda rows: len(rows[0]) > 1 and [row[0] for row in rows[1:]] == rows[0][1:]
+        )
         header, first = (
             [name or None for name in names] for names in (frame.columns[1:], frame.to_series(0).to_list())
         )
@@ -189,10 +191,6 @@ class MatrixDistance(GroundDistance):
             raise InputError(
                 f"{self.source}: the largest distance must be 1, it is {largest}; divide all entries by {largest}"
             )
-
-
-def _is_square(rows: list[list[str]]) -> bool:
-    return len(rows[0]) > 1 and [row[0] for row in rows[1:]] == rows[0][1:]
 
 
 def _entry(scaled: Sequence[Sequence[int]], chosen: Sequence[int], i: int, j: int) -> int:

@@ -65,7 +65,7 @@ class OrderedDistance(GroundDistance):
     @classmethod
     def read(cls, path: str | Path, encoding: str | None = None) -> OrderedDistance:
         """Read a CSV file with one column `value`, the values in order; an empty line (also at the end) is missing."""
-        frame = read_side_frame(Path(path), encoding, _is_one_column)
+        frame = read_side_frame(Path(path), encoding, lambda rows: rows[0] == ["value"])
         # a file without a header would lose its first value unnoticed
         if frame.columns != ["value"]:
             raise InputError(
@@ -84,10 +84,6 @@ class OrderedDistance(GroundDistance):
             if value not in position:
                 raise missing_place(where, number, value, f"has no rank in {self.source}; add it there")
         return _ranked(values, [position[value] for value in values], len(position))
-
-
-def _is_one_column(rows: list[list[str]]) -> bool:
-    return rows[0] == ["value"]
 
 
 def _by_size(values: Sequence[Label], numbers: Sequence[Fraction]) -> Space:

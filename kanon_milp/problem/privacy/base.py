@@ -293,7 +293,7 @@ class Requirement(ABC):
         described = self.claims
         keys = {each.key or name: name.replace("_", "-") for name, each in self.parameters.items()}
         parameters = ", ".join(
-            f"{keys.get(key, key)} = {_listed(value)}"
+            f"{keys.get(key, key)} = {' and '.join(map(str, value)) if isinstance(value, list) else value}"
             for key, value in described.items()
             if key not in ("name", "sensitive")
         )
@@ -331,10 +331,6 @@ def term_of(kind: type[Requirement]) -> str:
     """What people call a kind of requirement; the name of a class that has one of its own and not the term."""
     named = next((each for each in kind.__mro__ if "name" in vars(each)), kind)
     return str(vars(named).get("term") or kind.name)
-
-
-def _listed(value: object) -> str:
-    return " and ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 _MUST = {  # what each method has to do, as errors about those of a user's own say it

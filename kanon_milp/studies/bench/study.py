@@ -152,8 +152,9 @@ def read_study(path: str | Path) -> Study:
     if not exists(path, Path.is_file):
         raise InputError(f"{path}: no such study file")
     content = parse_toml(path)
-    for table in (content, *(each for each in _tables(content.get("instances")))):
-        if isinstance(table.get("solvers"), list):
+    given = content.get("instances")
+    for table in (content, *(given if isinstance(given, list) else ())):
+        if isinstance(table, dict) and isinstance(table.get("solvers"), list):
             table["solvers"] = [{"name": each} if isinstance(each, str) else each for each in table["solvers"]]
     found = checked_as(Content, content, path)
     for what in ("instances", "time_limit"):
@@ -184,10 +185,6 @@ def read_study(path: str | Path) -> Study:
         parallel=found.get("parallel", 1),
         plugins=plugins,
     )
-
-
-def _tables(value: object) -> list[dict[str, Any]]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def _ways(path: Path, kind: Kind, found: Mapping[str, Any]) -> Ways:

@@ -43,7 +43,11 @@ def write_generated(found: Generated, folder: Path, *, exported: bool = True) ->
     problem = found.problem()
     texts = {TABLE: csv_text(found.frame, ","), MODEL: model_text(found)}
     for metric in filter(None, map(_metric, found.privacy)):
-        texts[DISTANCE] = _matrix(metric)
+        rows: list[Any] = [
+            ["", *metric.values],
+            *([value, *row] for value, row in zip(metric.values, metric.matrix, strict=True)),
+        ]
+        texts[DISTANCE] = "".join(",".join(map(str, row)) + "\n" for row in rows)
     if found.groups is not None:
         texts[SOLUTION] = csv_text(released_groups(found), ",")
     texts[ANSWER] = json.dumps(_answer(found), indent=2, ensure_ascii=False) + "\n"
@@ -174,12 +178,6 @@ def _answer(found: Generated) -> dict[str, Any]:
 def _metric(requirement: Requirement) -> MatrixDistance | None:
     distance = getattr(requirement, "distance", None)
     return distance if isinstance(distance, MatrixDistance) else None
-
-
-def _matrix(distance: MatrixDistance) -> str:
-    rows = [["", *map(str, distance.values)]]
-    rows += [[str(value), *map(str, row)] for value, row in zip(distance.values, distance.matrix, strict=True)]
-    return "".join(",".join(row) + "\n" for row in rows)
 
 
 def _toml(value: object) -> str:

@@ -128,16 +128,12 @@ def _files(found: Mapping[str, Any], folder: Path | None, *, look: bool) -> list
     base = base_of(found, folder)
     files = [(what, from_folder(path, base, folder), digest) for what, path, digest in files]
     files += [(name, name, digest) for name, digest in found.get("sha256", {}).items()]
-    return [
-        FileState(what, path, digest, _state(folder / path, digest) if look else "") for what, path, digest in files
-    ]
-
-
-def _state(path: Path, digest: str | None) -> str:
-    now = sha256_of(path)
-    if now is None:
-        return "not found"
-    return "unchanged" if now == digest else "CHANGED"
+    states = []
+    for what, path, digest in files:
+        now = sha256_of(folder / path) if look else None
+        seen = "not found" if now is None else "unchanged" if now == digest else "CHANGED"
+        states.append(FileState(what, path, digest, seen if look else ""))
+    return states
 
 
 def result_page(
