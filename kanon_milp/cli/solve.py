@@ -1,4 +1,5 @@
-"""`kanon-milp solve`, `import` and `report`: a released table, by a solver or a solution file, and a page about it."""
+"""`kanon-milp solve`, `export`, `import`, `report` and `doctor`: a released table, by a solver here or elsewhere, a
+page about it, and which solvers are here."""
 
 from __future__ import annotations
 
@@ -17,9 +18,10 @@ import typer
 
 from kanon_milp import solvers
 from kanon_milp.cli import options
-from kanon_milp.cli.exit_codes import OPTIMAL, UNVERIFIED, exit_code, signals
+from kanon_milp.cli.exit_codes import NO_TABLE, OPTIMAL, UNVERIFIED, exit_code, signals
 from kanon_milp.cli.help import output_option, solving_option, table_option
-from kanon_milp.errors import InputError, NotProvenError
+from kanon_milp.errors import InputError, NotProvenError, counted
+from kanon_milp.kernels import COMPILED
 from kanon_milp.methods import exchange, registry
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.solve import solve as solve_problem
@@ -27,6 +29,8 @@ from kanon_milp.problem.database_tables import check_new_table, expect_database,
 from kanon_milp.problem.databases import Database, location
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import SolverAdapter
+from kanon_milp.solvers.canaries import diagnose
+from kanon_milp.solvers.mps import names_path
 from kanon_milp.studies import display, output
 from kanon_milp.studies.output import PAGE
 from kanon_milp.studies.pages.result_page import page_of_result, report_of_folder
@@ -208,6 +212,39 @@ def solve(
 
 
 @options.grouped
+def export(
+    statement: options.ProblemOptions,
+    model: options.ModelPath = None,
+    to: Annotated[Path | None, output_option(metavar="FILE", help="model.mps, model.mps.gz or model.lp.")] = None,
+    formulation: options.FormulationName = None,
+    reduced: Annotated[
+        bool,
+        output_option("--reduced", help="The model that `solve` solves, after all reductions; not the declared one."),
+    ] = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Write a problem's model as MPS or LP.
+
+    A map of its names goes beside it.
+    """
+    asked = statement.read(model)
+    if to is None:
+        raise InputError("name the file to write: --to model.mps.gz")
+    written = [("--to", to), ("--to", names_path(to))]
+    refuse_overwriting(written, asked.sources)
+    for _, path in written:
+        check_target(path)
+    said = {} if asked.file is None else asked.file.known
+    known = "infeasible" if said.get("infeasible") else said.get("optimum")
+    chosen = formulation or (asked.file.solver.get("formulation") if asked.file else None) or "strong"
+    exported = exchange.export_model(asked.problem, to, formulation=chosen, reduced=reduced, known=known)
+    if not quiet:
+        linear = exported.arrays.linear
+        sizes = {"variable": linear.variables, "constraint": linear.constraints, "nonzero": linear.A.nnz}
+        display.say(f"{to}: {', '.join(counted(number, word) for word, number in sizes.items())}")
+
+
+@options.grouped
 def import_solution(
     statement: options.ProblemOptions,
     solution: Annotated[Path, typer.Argument(metavar="SOLUTION", help="Of an exported model, by any solver.")],
@@ -347,3 +384,28 @@ def report(
     for path in changed:
         display.say(f"error: {path} is not the file that was written with result.json", err=True)
     raise typer.Exit(UNVERIFIED if changed else OPTIMAL)
+
+
+def doctor(
+    warm: Annotated[
+        bool, typer.Option("--warm-up", help="No longer needed: inner loops are compiled when the package is built.")
+    ] = False,
+    json: options.Json = False,
+) -> None:
+    """Say which solvers are here and work.
+
+    For each: where it was found, its version, and whether it solves the models with known answers; then whether inner
+    loops are compiled.
+    """
+    if warm:
+        display.say("--warm-up is no longer needed: inner loops are compiled when the package is built", err=True)
+    found = diagnose()
+    if json:
+        display.print_json([display.diagnosis_dict(d) for d in found])
+    else:
+        display.show_diagnoses(found)
+    slow = "plain Python, a hundred times slower; KANON_MILP_COMPILE=no was set when the package was built"
+    how = "compiled" if COMPILED else slow
+    display.say(f"inner loops: {how}", err=json)
+    usable = any(d.availability and not d.problems for d in found if d.name == solvers.DEFAULT)
+    raise typer.Exit(OPTIMAL if usable else NO_TABLE)

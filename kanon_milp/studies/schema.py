@@ -23,15 +23,6 @@ from kanon_milp.problem.problem import OBJECTIVES, SUPPRESSED_ROWS
 from kanon_milp.studies import datasets, generators
 
 
-def as_written(value: Any) -> Any:
-    """Decimal numbers as text, also within lists and tables, so that they are read exactly; all else as it is."""
-    return _converted(value, str)
-
-
-def _as_float(value: Any) -> Any:
-    return _converted(value, float)
-
-
 def _converted(value: Any, convert: Callable[[Decimal], object]) -> Any:
     if isinstance(value, list):
         return [_converted(each, convert) for each in value]
@@ -40,15 +31,19 @@ def _converted(value: Any, convert: Callable[[Decimal], object]) -> Any:
     return convert(value) if isinstance(value, Decimal) else value
 
 
-def _one_of(known: Callable[[], Sequence[str]], value: str) -> str:
-    if value not in known():
-        raise PydanticCustomError("choice", "unknown value", {"known": list(known())})
-    return value
+# decimal numbers as text, also within lists and tables, so that they are read exactly, or as floats; all else as it is
+as_written, _as_float = partial(_converted, convert=str), partial(_converted, convert=float)
 
 
 def one_of(known: Callable[[], Sequence[str]]) -> AfterValidator:
     """A text that is one of these."""
-    return AfterValidator(partial(_one_of, known))
+
+    def check(value: str) -> str:
+        if value not in known():
+            raise PydanticCustomError("choice", "unknown value", {"known": list(known())})
+        return value
+
+    return AfterValidator(check)
 
 
 # numbers of a file are integers or decimals, which are exact

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from kanon_milp.errors import InputError
 from kanon_milp.problem.arguments import integer
 from kanon_milp.problem.distances.base import distinct_labels
-from kanon_milp.problem.exact import Number, both, exact_parameter
+from kanon_milp.problem.exact import Number, both
 from kanon_milp.problem.privacy.base import (
     INTEGER,
     LIST,
@@ -63,11 +63,6 @@ class AlphaKAnonymity(LimitedValues):
             object.__setattr__(self, "values", distinct_labels(self.values, "values of alpha"))
         if not 0 < self.exact <= 1:
             raise InputError(f"alpha must be above 0 and at most 1, found {self.exact}")
-
-    @property
-    def exact(self) -> Fraction:
-        """The share α."""
-        return exact_parameter(self.alpha, "alpha")
 
     @classmethod
     def as_options(cls, claims: Mapping[str, Any]) -> dict[str, str] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -19,6 +19,7 @@ import kanon_milp.system.modeling  # noqa: F401  # before anything that needs Sc
 from kanon_milp.errors import InputError, counted, is_built_in, nearest, own_code, type_in_words
 from kanon_milp.problem.arguments import column_name
 from kanon_milp.problem.distances.base import Space
+from kanon_milp.problem.exact import exact_parameter
 from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.records import Group, Label
 from kanon_milp.system.arrays import Flags
@@ -180,6 +181,11 @@ class Requirement(ABC):
         """The sensitive attributes that it is about: by default what its field `sensitive` names."""
         named = getattr(self, "sensitive", None)
         return () if named is None else (named,) if isinstance(named, str) else tuple(named)
+
+    @property
+    def exact(self) -> Fraction:
+        """The parameter that it is asked for by, exactly."""
+        return exact_parameter(getattr(self, self.letter), self.letter)
 
     @property
     def merge_closed(self) -> bool:
@@ -405,33 +411,40 @@ def _check_bound(requirement: Requirement, table: Table) -> None:
             ) from None
 
 
+def _said(requirement: Requirement, method: str, fits: Callable[[Any], bool], *arguments: object) -> Any:
+    """What a method says, which may be code of the user's own, where it fits."""
+    with _own(requirement, method):
+        found: object = getattr(requirement, method)(*arguments)
+    if not fits(found):
+        negative = isinstance(found, int | np.integer) and not isinstance(found, bool)
+        array = f"an array {found.shape} of {found.dtype}" if isinstance(found, np.ndarray) else type_in_words(found)
+        raise _refused(requirement, method, "a negative number" if negative and method == "smallest_group" else array)
+    return found
+
+
 def satisfies(requirement: Requirement, group: Group) -> bool:
-    """What `holds` says of a group, which may be code of the user's own."""
-    with _own(requirement, "holds"):
-        found: object = requirement.holds(group)
-    if not isinstance(found, bool | np.bool_):
-        raise _refused(requirement, "holds", type_in_words(found))
-    return bool(found)
+    """What `holds` says of a group."""
+    return bool(_said(requirement, "holds", lambda found: isinstance(found, bool | np.bool_), group))
 
 
 def least_rows(requirement: Requirement, table_group: Group) -> int:
-    """What `smallest_group` says, which may be code of the user's own."""
-    with _own(requirement, "smallest_group"):
-        found: object = requirement.smallest_group(table_group)
-    if isinstance(found, bool) or not isinstance(found, int | np.integer) or found < 0:
-        negative = isinstance(found, int | np.integer) and not isinstance(found, bool)
-        raise _refused(requirement, "smallest_group", "a negative number" if negative else type_in_words(found))
-    return int(found)
+    """What `smallest_group` says."""
+
+    def fits(found: Any) -> bool:
+        return isinstance(found, int | np.integer) and not isinstance(found, bool) and bool(found >= 0)
+
+    return int(_said(requirement, "smallest_group", fits, table_group))
 
 
 def viable_candidates(requirement: Requirement, instance: InstanceData) -> Flags:
-    """What `viable` says, which may be code of the user's own."""
-    with _own(requirement, "viable"):
-        found: object = requirement.viable(instance)
-    if not (isinstance(found, np.ndarray) and found.dtype == bool and found.shape == (instance.candidates.count,)):
-        array = f"an array {found.shape} of {found.dtype}" if isinstance(found, np.ndarray) else type_in_words(found)
-        raise _refused(requirement, "viable", array)
-    return found
+    """What `viable` says."""
+    shape = (instance.candidates.count,)
+
+    def fits(found: Any) -> bool:
+        return isinstance(found, np.ndarray) and found.dtype == bool and found.shape == shape
+
+    viable: Flags = _said(requirement, "viable", fits, instance)
+    return viable
 
 
 def declare_in(requirement: Requirement, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:
@@ -452,11 +465,12 @@ def facts_of(requirement: Requirement, table_group: Group) -> Sequence[ValueLimi
     """What `relaxations` says; nothing for a class that defines `holds` anew and not them."""
     if not _speaks_for_holds(requirement, "relaxations"):
         return ()
-    with _own(requirement, "relaxations"):
-        found: object = requirement.relaxations(table_group)
-    if not isinstance(found, tuple | list) or not all(isinstance(each, ValueLimits) for each in found):
-        raise _refused(requirement, "relaxations", type_in_words(found))
-    return found
+
+    def fits(found: Any) -> bool:
+        return isinstance(found, tuple | list) and all(isinstance(each, ValueLimits) for each in found)
+
+    limits: Sequence[ValueLimits] = _said(requirement, "relaxations", fits, table_group)
+    return limits
 
 
 def is_size_only(requirement: Requirement) -> bool:

@@ -14,7 +14,7 @@ import pyomo.environ as pyo
 
 from kanon_milp.errors import InputError
 from kanon_milp.problem.arguments import one_of
-from kanon_milp.problem.exact import Number, both, exact_parameter
+from kanon_milp.problem.exact import Number, both
 from kanon_milp.problem.privacy.base import NUMBER, TEXT, Parameter, Requirement, ValueLimits, name_attribute
 from kanon_milp.problem.privacy.cells import Rows, cells
 from kanon_milp.problem.privacy.instance_data import InstanceData
@@ -146,11 +146,6 @@ class DeltaDisclosure(LimitedValues):
             raise InputError(f"delta must be above 0, found {self.exact}")
         for what, value, known in (("log", self.log, BASES), ("absent", self.absent, ABSENT)):
             one_of(value, known, what)
-
-    @property
-    def exact(self) -> Fraction:
-        """The number δ."""
-        return exact_parameter(self.delta, "delta")
 
     @property
     def merge_closed(self) -> bool:

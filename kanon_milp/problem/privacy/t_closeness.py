@@ -30,7 +30,7 @@ from kanon_milp.problem.distances import (
     ground_distance,
 )
 from kanon_milp.problem.distances.base import Tree, emd
-from kanon_milp.problem.exact import Number, both, exact_parameter
+from kanon_milp.problem.exact import Number, both
 from kanon_milp.problem.privacy.base import (
     NUMBER,
     TEXT,
@@ -374,11 +374,6 @@ class TCloseness(Requirement):
         """Files of ground distances are beside the model file."""
         read = {"distance": ground_distance(arguments["distance"], folder, encoding)} if "distance" in arguments else {}
         return cls(**{**arguments, **read})
-
-    @property
-    def exact(self) -> Fraction:
-        """The number t."""
-        return exact_parameter(self.t, "t")
 
     def bind(self, table: Table) -> tuple[TCloseness, ...]:
         """Check that the ground distance knows every value."""

@@ -123,37 +123,26 @@ def _runs(study: Study, instance: Instance, ways: Ways) -> Iterator[Run]:
         permutations: Sequence[int] = study.permutations
         if "solver" not in heeded or not study.kind.solver:
             asked, permutations = (Solver(NO_SOLVER, {}),), (0,)
-        for formulation, solver, threads, seed, permutation in itertools.product(
-            formulations, asked, study.threads, study.seeds, permutations
-        ):
-            yield _run(study, instance, ways, method, formulation, solver, threads, seed, permutation)
+        varied = itertools.product(formulations, asked, study.threads, study.seeds, permutations)
+        for formulation, solver, threads, seed, permutation in varied:
+            what = {
+                "kind": study.kind.name,
+                "instance": instance.name,
+                "formulation": formulation,
+                "method": method,
+                "solver": solver.name,
+                "options": dict(solver.options),
+                "threads": threads,
+                "seed": seed,
+                "permutation": permutation,
+                "time_limit": ways.time_limit,
+                "memory_limit": study.memory_limit,
+                "parameters": dict(study.parameters),
+            }
+            yield _run(study, instance, what)
 
 
-def _run(
-    study: Study,
-    instance: Instance,
-    ways: Ways,
-    method: str,
-    formulation: str,
-    solver: Solver,
-    threads: int,
-    seed: int,
-    permutation: int,
-) -> Run:
-    what = {
-        "kind": study.kind.name,
-        "instance": instance.name,
-        "formulation": formulation,
-        "method": method,
-        "solver": solver.name,
-        "options": dict(solver.options),
-        "threads": threads,
-        "seed": seed,
-        "permutation": permutation,
-        "time_limit": ways.time_limit,
-        "memory_limit": study.memory_limit,
-        "parameters": dict(study.parameters),
-    }
+def _run(study: Study, instance: Instance, what: Mapping[str, Any]) -> Run:
     made_of = {key: value for key, value in instance.source.items() if key not in ("path", "relative_to")}
     text = json.dumps([what, made_of, dict(instance.fingerprint)], sort_keys=True)
     identity = hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -166,7 +155,7 @@ def _run(
         grace=study.grace,
         plugins=[str(path) for path in study.plugins],
         repeat=f"kanon-milp bench {shlex.quote(str(study.path))} --only {identity}",
-        **what,  # type: ignore[arg-type]
+        **what,
     )
 
 

@@ -156,14 +156,8 @@ def supervise(task: Mapping[str, Any], token: str = "") -> dict[str, Any]:
     watch = _Watch()
     ended, message, code, usage = _watched(task, token, watch)
     row: dict[str, Any] = {
-        **{key: task[key] for key in ("run", "study", "instance", "family", "formulation", "method", "solver")},
-        "options": options_text(task),
-        **{key: task[key] for key in ("threads", "seed", "permutation", "time_limit", "memory_limit", "known")},
-        "repeat": task["repeat"],
+        **row_of(task),
         "ended": ended,
-        "stop_reason": "error",
-        "proof": "none",
-        "defects": [],
         **(watch.answer or {}),
         "exit_code": code,
         "seconds": watch.seconds(),
@@ -171,15 +165,26 @@ def supervise(task: Mapping[str, Any], token: str = "") -> dict[str, Any]:
         "peak_bytes": watch.peak,
         "trajectory": [{"seconds": s, "incumbent": a, "bound": b} for s, a, b in watch.points],
         "started": started,
-        **machine(),
     }
     row["message"] = message or row.get("message", "")
     return row
 
 
-def options_text(task: Mapping[str, Any]) -> str:
-    """Options of the solver as JSON, the same each time."""
-    return json.dumps(dict(task["options"]), sort_keys=True)
+COPIED = ("run", "study", "instance", "family", "formulation", "method", "solver", "threads", "seed", "permutation",
+          "time_limit", "memory_limit", "known", "repeat")  # fmt: skip
+
+
+def row_of(task: Mapping[str, Any]) -> dict[str, Any]:
+    """What the row of a run says before the run has said anything."""
+    return {
+        **{key: task[key] for key in COPIED},
+        "options": json.dumps(dict(task["options"]), sort_keys=True),
+        "stop_reason": "error",
+        "proof": "none",
+        "defects": [],
+        "trajectory": [],
+        **machine(),
+    }
 
 
 def is_stopped(token: str) -> bool:

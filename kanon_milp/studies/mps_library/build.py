@@ -129,13 +129,18 @@ def instance_files(entry: Entry, folder: Path, records: Path, notes: list[str]) 
         point = {variables[j]: exact(str(value)) for j, value in zip(record.columns, record.values, strict=True)}
         solution = f"{SOLUTIONS}/{entry.name}.sol.gz"
         files[solution] = compressed("".join(solution_lines(record.best_in_file, point)))
+    requirements: list[str] = [entry.kind]
+    if found.exported is not None:
+        problem = found.exported.prepared.problem
+        special = [problem.recoding.kind] if problem.recoding.kind != "suppression" else []
+        requirements = [*dict.fromkeys(each.name for each in problem.requirements), *special]
     made = Metadata(
         name=entry.name,
         title=found.title,
         kind=entry.kind if entry.family != "minimum_cover" else "minimum_qid",
         family=entry.family or (entry.dataset or (entry.data or {}).get("generator", "table")),
-        requirements=requirements_of(found),
-        formulation=formulation_of(found),
+        requirements=requirements,
+        formulation=entry.kind if found.exported is None else entry.formulation,
         series=entry.series,
         source=found.source,
         licence=found.licence,
@@ -150,20 +155,6 @@ def instance_files(entry: Entry, folder: Path, records: Path, notes: list[str]) 
     )
     files[f"{METADATA}/{entry.name}.json"] = _json(made.model_dump(mode="json"))
     return made, files
-
-
-def requirements_of(found: LibraryInstance) -> list[str]:
-    """The kinds of requirements of an instance, and what is special of its recoding."""
-    if found.exported is None:
-        return [found.entry.kind]
-    problem = found.exported.prepared.problem
-    special = [problem.recoding.kind] if problem.recoding.kind != "suppression" else []
-    return [*dict.fromkeys(each.name for each in problem.requirements), *special]
-
-
-def formulation_of(found: LibraryInstance) -> str:
-    """The formulation of a model."""
-    return found.entry.formulation if found.exported is not None else found.entry.kind
 
 
 def unrecorded(found: LibraryInstance, model_sha256: str) -> Record:
