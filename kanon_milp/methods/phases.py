@@ -12,7 +12,7 @@ import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from kanon_milp.bounds.parameters import FixingParameters
 from kanon_milp.errors import InputError, KanonError
@@ -302,6 +302,17 @@ class Phase(ABC):
     @abstractmethod
     def run(self, known: Known, limit: Limit) -> None:
         """Do it, and end with the limit. What it finds goes to `known`: `known.keep(table)`, `known.tracker.higher`."""
+
+
+class ByShare(Phase):
+    """One that expects to take a share of the time, and to gain a share of the gap, as its `numbers` say."""
+
+    numbers: ClassVar[type[Any]]
+
+    def estimate(self, known: Known) -> Estimate:
+        """As its parameters say."""
+        params = known.get(self.numbers)
+        return Estimate(known.seconds(params.share), params.gain)
 
 
 def _checked(phase: object, what: str) -> type[Phase]:

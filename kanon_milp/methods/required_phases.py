@@ -29,6 +29,7 @@ from kanon_milp.heuristics.construction import ConstructionParameters
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.valued_construction import mended
 from kanon_milp.methods.phases import (
+    ByShare,
     Estimate,
     Known,
     MoreThanSizes,
@@ -360,20 +361,16 @@ def valued_of(known: Known) -> UnderRequirements:
     return known.valued
 
 
-class Lagrangian(Phase):
+class Lagrangian(ByShare):
     """Multipliers of sizes, which lead all that comes after them, and what users have registered."""
 
     name = "lagrangian"
+    numbers = LagrangianParams
     step = "bound"
 
     def applies(self, known: Known) -> bool:
         """Once."""
         return known.dual is None
-
-    def estimate(self, known: Known) -> Estimate:
-        """Nothing goes without it."""
-        params = known.get(LagrangianParams)
-        return Estimate(known.seconds(params.share), params.gain)
 
     def run(self, known: Known, limit: Limit) -> None:
         """Until its share is over, or it proves the table at hand: a part of the first turn under requirements, but

@@ -16,7 +16,7 @@ from kanon_milp.bounds.parameters import FixingParameters
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.heuristics.search import Search
 from kanon_milp.heuristics.worker_pool import Effort
-from kanon_milp.methods.phases import Estimate, Known, Phase, RestrictedModelParams
+from kanon_milp.methods.phases import ByShare, Estimate, Known, Phase, RestrictedModelParams
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.instance import Instance
@@ -179,19 +179,15 @@ def multipliers_of_sizes(session: Session, tracker: Tracker, limit: BoundLimit) 
     return proven.dual
 
 
-class Construction(Phase):
+class Construction(ByShare):
     """A table by the averages of the relaxation."""
 
     name = "construction"
+    numbers = ConstructionParams
 
     def applies(self, known: Known) -> bool:
         """As soon as there are multipliers."""
         return known.sizes_only and known.dual is not None and known.constructed_by is None
-
-    def estimate(self, known: Known) -> Estimate:
-        """Quick."""
-        params = known.get(ConstructionParams)
-        return Estimate(known.seconds(params.share), params.gain)
 
     def run(self, known: Known, limit: Limit) -> None:
         """At once."""
@@ -224,10 +220,11 @@ class FirstAnnealings(Phase):
                 search_of(known, effort, known.session.options.seed + 2 * AGAIN + turn).anneal()
 
 
-class TableSearch(Phase):
+class TableSearch(ByShare):
     """Annealing and neighbourhoods by turns: in each round, and once more with better multipliers."""
 
     name = "search"
+    numbers = SearchParams
     repeats = True
 
     def __init__(self) -> None:
@@ -240,11 +237,6 @@ class TableSearch(Phase):
             return False
         again = known.dual is not self._by and known.best is not None and not known.counted and not known.concurrent
         return self._round < known.round or again
-
-    def estimate(self, known: Known) -> Estimate:
-        """A share of the time, before what proves something."""
-        params = known.get(SearchParams)
-        return Estimate(known.seconds(params.share), params.gain)
 
     def run(self, known: Known, limit: Limit) -> None:
         """Until its share is over, but for what the phases after it need."""
