@@ -40,7 +40,7 @@ from kanon_milp.presolve.ragged import indptr_of
 from kanon_milp.presolve.reductions import Dropped, supports
 from kanon_milp.presolve.resources import PAIR_SECONDS
 from kanon_milp.problem.privacy import KAnonymity
-from kanon_milp.problem.privacy.cells import projections
+from kanon_milp.problem.privacy.instance_data import projections
 from kanon_milp.problem.problem import Problem
 from kanon_milp.system.arrays import Flags
 from kanon_milp.system.clock import Clock

@@ -16,8 +16,7 @@ from kanon_milp.errors import InputError
 from kanon_milp.problem.arguments import one_of
 from kanon_milp.problem.exact import Number, both
 from kanon_milp.problem.privacy.base import NUMBER, TEXT, Parameter, Requirement, ValueLimits, name_attribute
-from kanon_milp.problem.privacy.cells import Rows, cells
-from kanon_milp.problem.privacy.instance_data import InstanceData
+from kanon_milp.problem.privacy.instance_data import InstanceData, Rows, cells
 from kanon_milp.problem.privacy.p_sensitivity import PSensitivity
 from kanon_milp.problem.privacy.shares import Caps, LimitedValues, declare_caps
 from kanon_milp.problem.records import Group

@@ -21,8 +21,7 @@ from kanon_milp.problem.privacy.base import (
     ValueLimits,
     few_rows,
 )
-from kanon_milp.problem.privacy.cells import Rows, declare_presence, distinct_values, projections
-from kanon_milp.problem.privacy.instance_data import InstanceData
+from kanon_milp.problem.privacy.instance_data import InstanceData, Rows, declare_presence, distinct_values, projections
 from kanon_milp.problem.privacy.shares import few_values
 from kanon_milp.problem.records import Group
 from kanon_milp.system.arrays import Flags

@@ -12,8 +12,7 @@ from kanon_milp.errors import InputError, UndecidedError
 from kanon_milp.problem.arguments import column_names, one_of
 from kanon_milp.problem.exact import Number, both
 from kanon_milp.problem.privacy.base import NUMBER, TEXT, Parameter, Swept, ValueLimits, name_attribute, sensitive_names
-from kanon_milp.problem.privacy.cells import Rows, cells
-from kanon_milp.problem.privacy.instance_data import InstanceData
+from kanon_milp.problem.privacy.instance_data import InstanceData, Rows, cells
 from kanon_milp.problem.privacy.shares import LimitedValues
 from kanon_milp.problem.records import Group, Label
 

@@ -42,8 +42,7 @@ from kanon_milp.problem.privacy.base import (
     name_attribute,
     sensitive_names,
 )
-from kanon_milp.problem.privacy.cells import Rows, cells, supports
-from kanon_milp.problem.privacy.instance_data import InstanceData
+from kanon_milp.problem.privacy.instance_data import InstanceData, Rows, cells, supports
 from kanon_milp.problem.privacy.shares import SAFE, SEARCHED, declare_hull
 from kanon_milp.problem.records import Group
 from kanon_milp.system.arrays import Flags

@@ -24,7 +24,7 @@ import psutil
 
 from kanon_milp import __version__
 from kanon_milp.errors import InputError
-from kanon_milp.studies.bench.measured import ANSWER, DONE, POINT, READY
+from kanon_milp.studies.bench.kinds import ANSWER, DONE, POINT, READY
 
 
 @functools.cache

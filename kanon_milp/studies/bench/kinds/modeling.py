@@ -26,7 +26,7 @@ from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import LinearModel, get
 from kanon_milp.solvers.highs import _as_highs_lp, new_highs
 from kanon_milp.solvers.pyomo_arrays import to_arrays
-from kanon_milp.studies.bench.measured import Measured, Teller, facts
+from kanon_milp.studies.bench.kinds import Measured, Teller, facts
 from kanon_milp.studies.bench.sources import problem_of
 from kanon_milp.studies.bench.statistics import MEASURED
 from kanon_milp.system.clock import Clock

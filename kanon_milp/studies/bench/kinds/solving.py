@@ -39,7 +39,7 @@ from kanon_milp.solvers import (
 from kanon_milp.solvers.model import check_numbers
 from kanon_milp.solvers.proof import INTEGRAL_GAP, Grid, slack
 from kanon_milp.studies.bench.checks import CheckedPoint, check_point, check_unbounded
-from kanon_milp.studies.bench.measured import Measured, Teller, facts
+from kanon_milp.studies.bench.kinds import Measured, Teller, facts
 from kanon_milp.studies.bench.plan import ALONE, UNBOUNDED
 from kanon_milp.studies.bench.sources import SolverModel, model_of, problem_of, sign_of
 from kanon_milp.system.arrays import Floats, Ints
