@@ -11,7 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 from kanon_milp.studies.bench import one_run, supervisor
-from kanon_milp.studies.bench.measured import ANSWER, Teller
+from kanon_milp.studies.bench.kinds import ANSWER, Teller
 
 _alone = threading.Lock()
 
@@ -38,6 +38,6 @@ def _watched(task: Mapping[str, Any], _token: str, watch: supervisor._Watch) -> 
 
 @contextmanager
 def runs_here() -> Iterator[None]:
-    """In the block, the runs of studies take place in this process, one at a time; it is warm already."""
-    with patch.object(supervisor, "_watched", _watched), patch.object(supervisor, "_warm", True):
+    """In the block, the runs of studies take place in this process, one at a time."""
+    with patch.object(supervisor, "_watched", _watched):
         yield

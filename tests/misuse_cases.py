@@ -249,12 +249,13 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
         },
     ),
     "register_solver": (km.register_solver, {"adapter": Example}, {"adapter": ""}),
-    "register_bound": (km.register_bound, {"bound": None}, {"bound": ""}),
+    "register_bound": (km.register_bound, {"bound": None}, {"bound": "", "replace": "truth"}),
     "register_requirement": (
         km.register_requirement,
         {"kind": km.KAnonymity, "definition": DEFINITION},
         {"kind": "", "definition": ""},
     ),
+    "Estimate": (km.Estimate, {"seconds": 1, "gain": 0.5}, {"seconds": "whole float", "gain": "whole float"}),
     "register_phase": (km.register_phase, {"phase": Tried}, {"phase": "", "replace": "truth"}),
     "register_method": (
         km.register_method,

@@ -38,7 +38,7 @@ from kanon_milp.bounds import BoundLimit, relaxations
 from kanon_milp.bounds.columns.cut_rounds import raise_bound
 from kanon_milp.formulations import strong
 from kanon_milp.heuristics.search import Search
-from kanon_milp.methods import core_problem, several_sets, sizes_phases, started
+from kanon_milp.methods import core_problem, sizes_phases
 from kanon_milp.methods.phases import Known
 from kanon_milp.methods.sizes_phases import RankOneCuts, TableSearch
 from kanon_milp.presolve.instance import Instance
@@ -218,7 +218,7 @@ CONDENSING = {"forecast.easy_pairs": 10**9, "forecast.condensed_options": 10**9,
 BRANCHING = {**NOT_PROMISING, "forecast.branch_gap": math.inf, "forecast.branch_seconds": -1}
 ROUNDS = {**NOT_PROMISING, "cuts.first_types": 0, "rounds.shortest": 0.02}
 ROUGH: tuple[Patch, ...] = ((sizes_phases, "BoundLimit", without_target),)
-SLOW: tuple[Patch, ...] = ((started, "LARGE", 0), (started, "SOLVE_SECONDS", 1e9))
+SLOW = {"good_table.pairs": 0, "good_table.pair_seconds": 1e9}
 # the package's name `solve` is the function, not the module
 direct = importlib.import_module("kanon_milp.methods.direct")
 
@@ -251,9 +251,9 @@ def _milp() -> Iterable[Route]:
         milp,
         forced=((direct, "network_relaxation", partial(network_relaxation, smallest=0)),),
     )
-    yield Route("milp after the search", with_options(method="milp", time_limit=600), forced=SLOW)
+    yield Route("milp after the search", with_options(method="milp", time_limit=600, parameters=SLOW))
     yield Route("milp from any start", partial(with_any_start, method="milp"))
-    yield Route("milp of sets", with_options(node_limit=10_000), sets_case, forced=((several_sets, "FEWEST_PAIRS", 0),))
+    yield Route("milp of sets", with_options(node_limit=10_000, parameters={"sets.fewest_pairs": 0}), sets_case)
 
 
 def _search() -> Iterable[Route]:

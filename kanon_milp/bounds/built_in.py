@@ -13,7 +13,6 @@ import numpy as np
 from kanon_milp.bounds.registry import NOTHING, BoundTask, LowerBound, ProvenBound
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.problem.privacy.base import least_rows
 from kanon_milp.problem.recoding import Levels
 from kanon_milp.system.limit import Limit
 
@@ -43,7 +42,7 @@ def cheapest_without_candidates(instance: Instance, levels: Levels, limit: Limit
     from kanon_milp.presolve.alike import Alike  # compiled code
 
     types, counts = instance.types, instance.types.counts
-    least = max(1, *(least_rows(requirement, instance.table_group) for requirement in instance.problem.requirements))
+    least = instance.smallest_size
     alike, every = Alike(types, levels), np.arange(types.count)
     order = np.argsort(levels.costs, kind="stable")
     exempt = (levels.vectors == levels.top).all(axis=1) & instance.exempt_reading

@@ -274,7 +274,7 @@ def describe_problem(problem: Problem, levels: Levels) -> dict[str, Any]:
     described = {
         "quasi_identifiers": list(problem.table.quasi_identifiers),
         "sensitive": list(problem.table.sensitive),
-        "requirements": [r.stated for r in stated_requirements(problem)],
+        "requirements": [r.claims for r in stated_requirements(problem)],
         "suppressed_rows": problem.suppressed_rows,
         "columns": [
             {
@@ -445,10 +445,10 @@ def _charges(
     equal distance."""
     candidates, found = instance.candidates, []
     equal = {
-        str(stated["sensitive"])
+        str(claims["sensitive"])
         for each in instance.problem.requirements
-        for stated in [each.stated]
-        if isinstance(each, TCloseness) and stated.get("distance") == "equal"
+        for claims in [each.claims]
+        if isinstance(each, TCloseness) and claims.get("distance") == "equal"
     }
     charged = [relaxation.attribute for relaxation in relaxations_of(instance) if relaxation.closeness is not None]
     rows = first[candidates.representative].tolist()

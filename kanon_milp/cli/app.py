@@ -12,12 +12,10 @@ import typer
 from kanon_milp import __version__
 from kanon_milp.cli.exit_codes import Interrupted, signals
 from kanon_milp.cli.help import HELP, NAMES_THE_NEAREST, Command, UsageError, examples, option_of_the_command
-from kanon_milp.cli.hierarchy import hierarchy
 from kanon_milp.cli.instances import generate, library, models
-from kanon_milp.cli.solve import import_solution, report, solve
-from kanon_milp.cli.solvers import doctor, export
+from kanon_milp.cli.solve import doctor, export, import_solution, report, solve
 from kanon_milp.cli.studies import bench, compare, sweep
-from kanon_milp.cli.tables import compress, inspect, qid
+from kanon_milp.cli.tables import compress, hierarchy, inspect, qid
 from kanon_milp.cli.verify import verify
 from kanon_milp.errors import KanonWarning, without_passwords
 from kanon_milp.studies.display import say
@@ -26,10 +24,7 @@ TABLE = "--data people.csv --qi zip,age,sex"
 COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {  # with examples
     "solve": (
         solve,
-        (
-            f"solve {TABLE} --sensitive disease --k 5 --l 2 --time-limit 60 --out out",
-            "solve hospital --show",
-        ),
+        (f"solve {TABLE} --sensitive disease --k 5 --l 2 --time-limit 60 --out out", "solve hospital --show"),
     ),
     "verify": (
         verify,

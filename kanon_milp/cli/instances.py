@@ -54,7 +54,7 @@ def models(
         for path in paths:
             display.say(path)
     elif json:
-        one = model_files.listed_model(name)
+        one = model_files.listed_model(model_files.library_model(name))
         content = tomllib.loads(one.path.read_text(encoding="utf-8"))
         display.print_json({"name": one.name, "title": one.title, "optimum": one.optimum or None, "model": content})
     else:

@@ -50,9 +50,7 @@ ModelPath = Annotated[
 TableFile = Annotated[
     Any,  # a path or a database, which typer would not take as a union
     typer.Argument(
-        metavar="FILE",
-        parser=location,
-        help="Table: CSV (also .gz), Excel, Parquet, Arrow; a database with --query.",
+        metavar="FILE", parser=location, help="Table: CSV (also .gz), Excel, Parquet, Arrow; a database with --query."
     ),
 ]
 Qi = Annotated[list[str] | None, table_option("--qi", metavar="A,B,C", help="Quasi-identifiers, separated by commas.")]
@@ -60,8 +58,7 @@ Sensitive = Annotated[list[str] | None, table_option("--sensitive", metavar="D",
 Reading = Annotated[
     SuppressedRows | None,
     table_option(
-        "--suppressed-rows",
-        help="strict (default): fully suppressed rows are a group; exempt: they need no partners.",
+        "--suppressed-rows", help="strict (default): fully suppressed rows are a group; exempt: they need no partners."
     ),
 ]
 Symbol = Annotated[str, table_option("--symbol", help="Suppression symbol.")]
@@ -134,7 +131,7 @@ class FileOptions:
         str | None,
         table_option(
             help="Of the table (hierarchies and masks have their own), such as ; or tab; default , or what divides it "
-            "beyond doubt.",
+            "beyond doubt."
         ),
     ] = None
     encoding: Annotated[
@@ -348,10 +345,14 @@ class RecodingOptions:
         found: dict[str, Callable[..., Hierarchy]] = {}
         for example, (entries, make) in ways.items():
             for entry in entries or []:
-                name, given = _divided(entry, example)
+                name, equals, values = entry.rpartition("=")
+                if not equals and example.startswith("--dates"):
+                    name, values = values, ""
+                elif not name or not values:
+                    raise InputError(f"{example.split(maxsplit=1)[0]} is written COLUMN=VALUES, as in {example}")
                 if name in found:
                     raise InputError(f'{example.split()[0]}: column "{name}" has a hierarchy already; name it once')
-                found[name] = make(given)
+                found[name] = make(split(values))
         return found
 
     def recoding(self, table: Table, encoding: str | None) -> Recoding:
@@ -512,12 +513,3 @@ def split(entry: str) -> list[str]:
 def integers(given: list[str]) -> list[Any]:
     """Integers where these are some; what is none is refused by whoever takes it."""
     return [int(each) if each.isascii() and each.isdigit() and len(each) < 10 else each for each in given]
-
-
-def _divided(entry: str, example: str) -> tuple[str, list[str]]:
-    name, equals, values = entry.rpartition("=")
-    if not equals and example.startswith("--dates"):
-        return values, []
-    if not name or not values:
-        raise InputError(f"{example.split(maxsplit=1)[0]} is written COLUMN=VALUES, as in {example}")
-    return name, split(values)

@@ -1,4 +1,5 @@
-"""`kanon-milp solve`, `import` and `report`: a released table, by a solver or a solution file, and a page about it."""
+"""`kanon-milp solve`, `export`, `import`, `report` and `doctor`: a released table, by a solver here or elsewhere, a
+page about it, and which solvers are here."""
 
 from __future__ import annotations
 
@@ -10,7 +11,6 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -18,9 +18,10 @@ import typer
 
 from kanon_milp import solvers
 from kanon_milp.cli import options
-from kanon_milp.cli.exit_codes import OPTIMAL, UNVERIFIED, exit_code, signals
+from kanon_milp.cli.exit_codes import NO_TABLE, OPTIMAL, UNVERIFIED, exit_code, signals
 from kanon_milp.cli.help import output_option, solving_option, table_option
-from kanon_milp.errors import InputError, NotProvenError
+from kanon_milp.errors import InputError, NotProvenError, counted
+from kanon_milp.kernels import COMPILED
 from kanon_milp.methods import exchange, registry
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.solve import solve as solve_problem
@@ -28,10 +29,12 @@ from kanon_milp.problem.database_tables import check_new_table, expect_database,
 from kanon_milp.problem.databases import Database, location
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import SolverAdapter
+from kanon_milp.solvers.canaries import diagnose
+from kanon_milp.solvers.mps import names_path
 from kanon_milp.studies import display, output
 from kanon_milp.studies.output import PAGE
 from kanon_milp.studies.pages.result_page import page_of_result, report_of_folder
-from kanon_milp.system.files import Fill, check_target, refuse_overwriting, write_together
+from kanon_milp.system.files import Fill, check_target, holding, refuse_overwriting, write_together
 from kanon_milp.system.limit import Limit, ctrl_c_sets
 from kanon_milp.system.parameters import Parameters
 
@@ -40,8 +43,7 @@ if TYPE_CHECKING:
 
 SOLVERS = ", ".join((f"{solvers.DEFAULT} (default)", *solvers.BUILT_IN[1:]))
 ReleasedFolder = Annotated[
-    Path | None,
-    output_option("--out", metavar="DIR", help="Folder for the released table, groups.csv, result.json."),
+    Path | None, output_option("--out", metavar="DIR", help="Folder for the released table, groups.csv, result.json.")
 ]
 CERTIFICATE_SHARE = 0.3  # of a time limit, for a certificate
 MEASURES_SECONDS = 1.5  # at least, for what a release costs and protects, column by column
@@ -49,7 +51,7 @@ MEASURES_SECONDS = 1.5  # at least, for what a release costs and protects, colum
 
 @options.grouped
 def solve(
-    stated: options.ProblemOptions,
+    statement: options.ProblemOptions,
     model: options.ModelPath = None,
     out: ReleasedFolder = None,
     to_table: Annotated[
@@ -63,10 +65,7 @@ def solve(
     ] = None,
     solver: Annotated[str | None, solving_option(help=f"{SOLVERS} or pulp:NAME.")] = None,
     cbc: Annotated[str | None, solving_option(metavar="PATH", help="The CBC executable to use.")] = None,
-    method: Annotated[
-        str | None,
-        solving_option(metavar="NAME", help=f"{registry.about()}."),
-    ] = None,
+    method: Annotated[str | None, solving_option(metavar="NAME", help=f"{registry.about()}.")] = None,
     formulation: options.FormulationName = None,
     time_limit: Annotated[
         float | None, solving_option(metavar="S", help="Seconds; a search without a limit takes 600.")
@@ -114,7 +113,7 @@ def solve(
     Exit codes: 0 proven optimal and verified; 2 bad usage or input; 3 proven infeasible; 4 a verified table without
     proof of optimality; 5 no table within the limit; 6 verification failed.
     """
-    asked = stated.read(model)
+    asked = statement.read(model)
     if json and show:
         raise InputError("--show prints a table for people, --json nothing but JSON; choose one of them")
     if method is not None:
@@ -165,17 +164,17 @@ def solve(
         files[os.path.realpath(certificate)] = None
     if certificate is not None and proof is not None:
         content = proof.content()
-        files[os.path.realpath(certificate)] = partial(_put, lambda: content)
+        files[os.path.realpath(certificate)] = holding(content)
         digest = hashlib.sha256(content).hexdigest()
         described["certificate"] = {"file": str(certificate), "sha256": digest, "bound": str(proof.bound)}
     if report is not None:
         title = f"Anonymization of {asked.title}"
 
-        def page() -> bytes:  # made when the hashes of the released files are known
+        def page(file: IO[bytes]) -> None:  # made when the hashes of the released files are known
             folder = out if described.get("sha256") else None
-            return page_of_result(result, described, folder, report_sample, title)
+            file.write(page_of_result(result, described, folder, report_sample, title))
 
-        files[os.path.realpath(report)] = partial(_put, page)
+        files[os.path.realpath(report)] = page
     with ExitStack() as stack:
         ways: dict[str, Callable[[], object]] = {}
         if database is not None and to_table is not None and result.table is not None and result.verified:
@@ -206,13 +205,48 @@ def solve(
         if show and result.table is not None:
             display.show_groups(result)
     if stop.is_set():
-        display.say(f"interrupted: {_what_is_left(result)}", err=True)
+        left = "this is the best table so far" if result.verified else "there was no table yet"
+        left = left if result.stop_reason == "interrupted" else "the result was complete"
+        display.say(f"interrupted: {left}", err=True)
     _end(asked, result, out, earlier, quiet=quiet)
 
 
 @options.grouped
+def export(
+    statement: options.ProblemOptions,
+    model: options.ModelPath = None,
+    to: Annotated[Path | None, output_option(metavar="FILE", help="model.mps, model.mps.gz or model.lp.")] = None,
+    formulation: options.FormulationName = None,
+    reduced: Annotated[
+        bool,
+        output_option("--reduced", help="The model that `solve` solves, after all reductions; not the declared one."),
+    ] = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Write a problem's model as MPS or LP.
+
+    A map of its names goes beside it.
+    """
+    asked = statement.read(model)
+    if to is None:
+        raise InputError("name the file to write: --to model.mps.gz")
+    written = [("--to", to), ("--to", names_path(to))]
+    refuse_overwriting(written, asked.sources)
+    for _, path in written:
+        check_target(path)
+    said = {} if asked.file is None else asked.file.known
+    known = "infeasible" if said.get("infeasible") else said.get("optimum")
+    chosen = formulation or (asked.file.solver.get("formulation") if asked.file else None) or "strong"
+    exported = exchange.export_model(asked.problem, to, formulation=chosen, reduced=reduced, known=known)
+    if not quiet:
+        linear = exported.arrays.linear
+        sizes = {"variable": linear.variables, "constraint": linear.constraints, "nonzero": linear.A.nnz}
+        display.say(f"{to}: {', '.join(counted(number, word) for word, number in sizes.items())}")
+
+
+@options.grouped
 def import_solution(
-    stated: options.ProblemOptions,
+    statement: options.ProblemOptions,
     solution: Annotated[Path, typer.Argument(metavar="SOLUTION", help="Of an exported model, by any solver.")],
     model: Annotated[
         Path | None, table_option(metavar="MODEL.toml", help="Model file; or name a table with --data.")
@@ -237,7 +271,7 @@ def import_solution(
     and a bound of our own proves it optimal; 2 bad usage or input; 4 a verified table without proof of optimality;
     6 verification failed.
     """
-    asked = stated.read(model)
+    asked = statement.read(model)
     if out is not None:
         targets = [("--out", out / name) for name in output.FILES]
         refuse_overwriting(targets, [*asked.sources, solution, *([] if names is None else [names])])
@@ -291,10 +325,6 @@ def _database(asked: options.Asked, to_table: str | None, to_database: Any) -> D
     return asked.database
 
 
-def _put(content: Callable[[], bytes], file: IO[bytes]) -> None:
-    file.write(content())
-
-
 def _solved(
     problem: Problem, adapter: SolverAdapter, chosen: dict[str, Any], certified: bool
 ) -> tuple[Result, Certificate | None, str]:
@@ -333,13 +363,6 @@ def _rest(result: Result, stop: threading.Event) -> Limit:
     return Limit(time.perf_counter() + left, stop)
 
 
-def _what_is_left(result: Result) -> str:
-    """What came of a session that somebody has interrupted."""
-    if result.stop_reason != "interrupted":
-        return "the result was complete"
-    return "this is the best table so far" if result.verified else "there was no table yet"
-
-
 def report(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="What solve --out has written.")],
     to: Annotated[
@@ -361,3 +384,28 @@ def report(
     for path in changed:
         display.say(f"error: {path} is not the file that was written with result.json", err=True)
     raise typer.Exit(UNVERIFIED if changed else OPTIMAL)
+
+
+def doctor(
+    warm: Annotated[
+        bool, typer.Option("--warm-up", help="No longer needed: inner loops are compiled when the package is built.")
+    ] = False,
+    json: options.Json = False,
+) -> None:
+    """Say which solvers are here and work.
+
+    For each: where it was found, its version, and whether it solves the models with known answers; then whether inner
+    loops are compiled.
+    """
+    if warm:
+        display.say("--warm-up is no longer needed: inner loops are compiled when the package is built", err=True)
+    found = diagnose()
+    if json:
+        display.print_json([display.diagnosis_dict(d) for d in found])
+    else:
+        display.show_diagnoses(found)
+    slow = "plain Python, a hundred times slower; KANON_MILP_COMPILE=no was set when the package was built"
+    how = "compiled" if COMPILED else slow
+    display.say(f"inner loops: {how}", err=json)
+    usable = any(d.availability and not d.problems for d in found if d.name == solvers.DEFAULT)
+    raise typer.Exit(OPTIMAL if usable else NO_TABLE)

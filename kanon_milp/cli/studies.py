@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
-from typing import IO, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -24,7 +23,7 @@ from kanon_milp.studies import sweep as sweeping
 from kanon_milp.studies.sweep_files import WRITTEN as SWEEP_FILES
 from kanon_milp.studies.sweep_files import SweepFolder
 from kanon_milp.system import text_tables
-from kanon_milp.system.files import check_target, refuse_overwriting, write_file
+from kanon_milp.system.files import check_target, holding, refuse_overwriting, write_file
 
 WRITTEN: dict[str, Callable[[comparison.Comparison], str]] = {
     ".csv": comparison.Comparison.to_csv,
@@ -44,7 +43,7 @@ SHOWN = (
 
 @options.grouped
 def compare(
-    stated: options.ProblemOptions,
+    statement: options.ProblemOptions,
     model: options.ModelPath = None,
     methods: Annotated[
         list[str] | None,
@@ -73,11 +72,11 @@ def compare(
 ) -> None:
     """Run several methods on one table, side by side.
 
-    Tables that other tools have released are measured beside them, and each is held against the best proven bound.
+    Tables that other tools have released are measured as well, and each is held against the best proven bound.
 
     Exit codes: 0 every method has run; 2 bad usage or input; 5 interrupted.
     """
-    asked = stated.read(model)
+    asked = statement.read(model)
     for path in to or []:
         if path.suffix.lower() not in WRITTEN:
             raise InputError(f"{path}: --to writes {', '.join(WRITTEN)}, by the end of the name")
@@ -106,8 +105,7 @@ def compare(
     drawn = not found.interrupted or any(row.objective is not None for row in found.rows)
     written = [path for path in to or [] if drawn or path.suffix.lower() != ".svg"]
     for path in written:
-        text = WRITTEN[path.suffix.lower()](found)
-        write_file(path, partial(_fill, text))
+        write_file(path, holding(WRITTEN[path.suffix.lower()](found)))
     if json:
         display.print_json(found.as_dict())
     elif not quiet:
@@ -121,13 +119,9 @@ def compare(
         raise typer.Exit(NO_TABLE)
 
 
-def _fill(text: str, file: IO[bytes]) -> None:
-    file.write(text.encode())
-
-
 @options.grouped
 def sweep(
-    stated: options.SweptProblemOptions,
+    statement: options.SweptProblemOptions,
     model: options.ModelPath = None,
     out: Annotated[
         Path | None, output_option(metavar="DIR", help="Folder for the tables, sweep.json, .csv, .md, .tex and .svg.")
@@ -136,7 +130,7 @@ def sweep(
     method: Annotated[str, solving_option(metavar="NAME", help="As for solve --method.")] = registry.AUTO,
     baselines: Annotated[
         list[str] | None,
-        solving_option(metavar="A,B", help="Methods, as for --method, whose tables are measured beside."),
+        solving_option(metavar="A,B", help="Methods, as for --method, whose tables are measured as well."),
     ] = None,
     time_limit: Annotated[float | None, solving_option(metavar="S", help="Seconds, of each setting.")] = None,
     threads: Annotated[int, solving_option(help="Of each setting.")] = 1,
@@ -155,16 +149,16 @@ def sweep(
 
     Exit codes: 0 every setting has run; 2 bad usage or input; 5 interrupted.
     """
-    asked, swept = stated.read(model), stated.privacy.lists()
+    asked, swept = statement.read(model), statement.privacy.lists()
     if not swept:
         *others, last = (f"--{letter} {kind.swept.example}" for letter, kind in swept_kinds().items() if kind.swept)
         raise InputError(f"name what is swept: {', '.join(others)} or {last}")
     if resume and out is None:
         raise InputError("--resume goes on with the sweep in a folder; name it with --out")
-    beside = options.names(baselines, "--baselines", required=False)
-    for name in (method, *beside):
-        registry.known_name(name, "--baselines" if name in beside else "--method")
-    settings = {"method": method, "time_limit": time_limit, "threads": threads, "seed": seed, "baselines": beside}
+    named = options.names(baselines, "--baselines", required=False)
+    for name in (method, *named):
+        registry.known_name(name, "--baselines" if name in named else "--method")
+    settings = {"method": method, "time_limit": time_limit, "threads": threads, "seed": seed, "baselines": named}
     folder, known = None, []
     if out is not None:
         refuse_overwriting([("--out", out / name) for name in SWEEP_FILES], asked.sources)

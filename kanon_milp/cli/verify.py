@@ -25,7 +25,7 @@ from kanon_milp.verify import CertificateReport, Report, check_certificate
 from kanon_milp.verify.tables import Cells
 
 # the rest, a model file says itself
-BESIDE_MODEL = ("anonymized", "model", "cells", "missing_keys", "row_id", "groups", "certificate", "json", "quiet")
+WITH_MODEL = ("anonymized", "model", "cells", "missing_keys", "row_id", "groups", "certificate", "json", "quiet")
 OF_ORIGINAL = (*(each.name for each in fields(options.RecodingOptions)), "cells", "row_id")
 
 
@@ -76,7 +76,7 @@ def verify(
         raise InputError("name the released table, or a certificate with --certificate")
     asked: ModelFile | None = None
     if model is not None:
-        others = [each.name or "" for each in context.command.params if each.name not in BESIDE_MODEL]
+        others = [each.name or "" for each in context.command.params if each.name not in WITH_MODEL]
         _refuse(
             context,
             others,

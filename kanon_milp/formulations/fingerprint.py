@@ -112,8 +112,6 @@ def contents(requirement: Requirement, *, public: bool = False) -> str:
 
 
 class _Walk:
-    """One look through an object."""
-
     def __init__(self, public: bool) -> None:
         self._public = public
         self._around: list[int] = []  # what is being looked into, from the outside in

@@ -16,7 +16,7 @@ from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions import has_values
 from kanon_milp.problem.privacy import Requirement
 from kanon_milp.problem.privacy.base import declare_in
-from kanon_milp.problem.privacy.cells import Rows, distinct_values
+from kanon_milp.problem.privacy.instance_data import Rows, distinct_values
 from kanon_milp.solvers.adapter import Setting
 
 FEW_PATTERNS = 64

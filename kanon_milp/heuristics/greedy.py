@@ -11,7 +11,6 @@ from kanon_milp.heuristics.group_check import UnplacedCheck
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance, recode
 from kanon_milp.presolve.partition import Partition
-from kanon_milp.problem.privacy.base import least_rows
 from kanon_milp.problem.recoding import Levels
 from kanon_milp.system.arrays import Ints, Ints32
 from kanon_milp.system.limit import NO_LIMIT, Limit
@@ -80,7 +79,7 @@ def greedy_partition(instance: Instance, limit: Limit = NO_LIMIT) -> Partition |
     """
     types, levels = instance.types, recode(instance.problem, instance.types)
     check, left = UnplacedCheck(instance), types.counts.copy()
-    least = max(least_rows(requirement, instance.table_group) for requirement in instance.problem.requirements)
+    least = instance.smallest_size
     formed = _formed(check, _alike(instance, levels, left, max(least, 1), limit), left, named=False)
     suppressed = 0 if (instance.levels.vectors[0] == levels.top).all() else None
     if not _dissolve(check, suppressed, formed, left, levels.costs.max() - levels.costs):

@@ -37,7 +37,7 @@ def pairs_at(instance: Instance, row_type: Ints, candidate: Ints) -> Ints:
     """Position of each (row type, candidate) pair in `Candidates.members`, -1 where the candidate does not cover it."""
     candidates, t = instance.candidates, instance.types.count
     # candidates are in order and so are the members of each
-    keys = candidates.candidate_of_pair().astype(np.int64) * t + candidates.members
+    keys = candidates.pair_keys(t)
     wanted = candidate * t + row_type
     at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     return np.where(keys[at] == wanted, at, -1).astype(np.int64)

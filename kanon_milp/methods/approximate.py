@@ -21,7 +21,6 @@ from kanon_milp.presolve.instance import Instance, recode
 from kanon_milp.presolve.partition import Partition
 from kanon_milp.problem.column_values import mixed_key, numbers_of
 from kanon_milp.problem.hierarchies import ColumnLevels, Label
-from kanon_milp.problem.privacy.base import least_rows
 from kanon_milp.problem.recoding import Hierarchies
 from kanon_milp.system.arrays import Floats, Ints
 from kanon_milp.system.limit import Limit
@@ -94,7 +93,6 @@ def divide(instance: Instance, whole: Part, check: GroupCheck, limit: Limit, *, 
 
 
 def _cuts(part: Part, axes: Sequence[Axis], check: GroupCheck, *, relaxed: bool) -> Iterator[tuple[Part, Part]]:
-    """Allowable cuts, in the order in which they are preferred."""
     widths = np.array([axis.width(part.types) for axis in axes])
     for j in np.argsort(-widths, kind="stable").tolist():
         if widths[j] <= 0:
@@ -106,7 +104,6 @@ def _cuts(part: Part, axes: Sequence[Axis], check: GroupCheck, *, relaxed: bool)
 
 
 def _allowed(check: GroupCheck, part: Part) -> bool:
-    """Whether the requirements hold for these rows as a group."""
     return check.holds(None, check.by_value(part.types, part.rows))
 
 
@@ -150,8 +147,7 @@ class Axis:
         return float(found.max() - found.min())
 
     def cuts(self, part: Part) -> list[Ints]:
-        """How many rows of each type, int64, are below a cut beside the median: that after it, and that before it, the
-        one with the more equal sides first."""
+        """Rows of each type, int64, below a cut beside the median: after it or before, the more equal sides first."""
         rank = self.rank[part.types]
         order, before, half = self._median(rank, part)
         median = rank[order[np.searchsorted(before, half)]]
@@ -192,7 +188,7 @@ def solve_m_approximation(session: Session) -> Result:
     if limit.over:
         return session.finish_partition(everything, message=ONE_GROUP)
     types, levels = before.types, recode(session.problem, before.types, _least_general)
-    k = max(least_rows(requirement, before.table_group) for requirement in session.problem.requirements)
+    k = before.smallest_size
     alike = mixed_key(list(types.codes.T.astype(np.int64)), [len(d) for d in types.domains[: len(types.names)]])
     _, of_type = np.unique(alike, return_inverse=True)
     size = np.bincount(of_type, weights=types.counts).astype(np.int64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from kanon_milp.errors import InputError
 from kanon_milp.presolve.infeasibility import side_constraints
 from kanon_milp.problem.arguments import file_path, instance_of, integer, real_number, text, wrong
 from kanon_milp.problem.databases import as_files
+from kanon_milp.problem.privacy import AlphaKAnonymity, KAnonymity, LDiversity, Requirement
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.table import is_text
 from kanon_milp.solvers import OnProgress, SolverAdapter, SolverOptions
@@ -47,24 +49,26 @@ def checked_options(
     gap = real_number(gap, "gap", "a number such as 0.01")
     if not 0 <= gap < 1:
         raise InputError("the gap must be at least 0 and below 1 (0.01 is one per cent)")
+    given: Mapping[object, object] = {}
+    if extra is not None:
+        given = instance_of(extra, Mapping, "solver_options", "a mapping from names to values")
     options = SolverOptions(
         seconds,
-        _threads(threads),
+        # others than this machine has processors would only take memory
+        min(count(threads, "threads", most=MOST_THREADS), os.cpu_count() or 1),
         count(seed, "seed", least=0),
         gap,
         0.0,
         None if log_file is None else file_path(log_file, "log_file"),
-        _by_name({} if extra is None else extra),
+        {text(name, "a name in solver_options"): value for name, value in given.items()},
         None if node_limit is None else count(node_limit, "the node limit", least=0),
     )
-    if options.log_file is not None:
-        _check_log(problem, options.log_file)
+    if (path := options.log_file) is not None:
+        if not is_text(str(path)):
+            raise InputError(f"{path}: solvers write logs only to files whose names are UTF-8; choose another name")
+        refuse_overwriting([("log_file", path)], as_files(problem.sources))
+        check_target(path)
     return options
-
-
-def _threads(asked: object) -> int:
-    """As many as are asked for, but no more than this machine has processors: others would only take memory."""
-    return min(count(asked, "threads", most=MOST_THREADS), os.cpu_count() or 1)
 
 
 def count(value: object, what: str, least: int = 1, most: int = LARGEST_COUNT) -> int:
@@ -88,11 +92,6 @@ def group_numbers(value: object, rows: int, what: str) -> Ints:
     return found.astype(np.int64)
 
 
-def _by_name(extra: object) -> dict[str, object]:
-    given: Mapping[object, object] = instance_of(extra, Mapping, "solver_options", "a mapping from names to values")
-    return {text(name, "a name in solver_options"): value for name, value in given.items()}
-
-
 def check_callbacks(
     on_progress: OnProgress | None, on_stage: OnStage | None, interrupt: threading.Event | None
 ) -> None:
@@ -102,13 +101,6 @@ def check_callbacks(
             raise wrong(what, "a function", given)
     if interrupt is not None:
         instance_of(interrupt, threading.Event, "interrupt", "a threading.Event")
-
-
-def _check_log(problem: Problem, path: Path) -> None:
-    if not is_text(str(path)):
-        raise InputError(f"{path}: solvers write logs only to files whose names are UTF-8; choose another name")
-    refuse_overwriting([("log_file", path)], as_files(problem.sources))
-    check_target(path)
 
 
 def begin_log(options: SolverOptions) -> None:
@@ -143,8 +135,7 @@ def groups_not_alone(problem: Problem) -> str:
 
 
 def groups_not_merging(problem: Problem) -> str:
-    """For methods that form a group without looking at those that will be released like it; empty if nothing is in the
-    way."""
+    """For methods that form a group whatever others will be released like it; empty if nothing is in the way."""
     if reason := groups_not_alone(problem):
         return reason
     if not problem.merge_closed:
@@ -159,3 +150,35 @@ def more_than_sizes(problem: Problem) -> str:
     if reason := groups_not_alone(problem):
         return reason
     return "" if problem.size_only else "more than the sizes of groups is required"
+
+
+def not_matching(problem: Problem) -> str:
+    """Why simplex matching is not for this problem; empty if it is."""
+    if reason := groups_not_alone(problem):
+        return reason
+    for requirement in problem.requirements:
+        if reason := _not_covered(requirement):
+            return reason
+    if len(problem.attributes) > 1:
+        return "2-diversity of several sensitive attributes is no matching (with three of them it is NP-hard)"
+    if not problem.attributes and all(isinstance(r, KAnonymity) and r.k == 1 for r in problem.requirements):
+        return "k is 1, which asks for nothing"
+    return ""
+
+
+def _not_covered(requirement: Requirement) -> str:
+    """Why a requirement is more than groups of two and three rows can be priced for; empty if it is not."""
+    if type(requirement) is KAnonymity and requirement.unit is not None:
+        return f'k counts different values of "{requirement.unit}", and groups of two and three rows may be one of them'
+    if type(requirement) is KAnonymity:
+        return "" if requirement.k <= 2 else f"k is {requirement.k}; groups of two and three are enough for k = 2 alone"
+    if type(requirement) is LDiversity:
+        if requirement.form != "frequency":
+            return f"the {requirement.form} form of l-diversity has groups that are no union of pairs and triples"
+        exact = requirement.exact
+        return "" if exact == 2 else f"l is {exact}; groups of two and three are enough for l = 2 alone"
+    if type(requirement) is AlphaKAnonymity and requirement.values is None:
+        if requirement.exact != Fraction(1, 2):
+            return f"alpha is {requirement.exact}; groups of two and three are enough for alpha = 1/2 alone"
+        return "" if requirement.k <= 2 else f"k is {requirement.k}; groups of two and three are enough for k = 2 alone"
+    return f"{requirement.spelled} is not 2-anonymity or 2-diversity (the frequency form of l-diversity with l = 2)"

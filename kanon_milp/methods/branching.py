@@ -7,20 +7,20 @@ nodes that are small.
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kanon_milp.bounds.columns.branching import NodeBounds, renumbered
+from kanon_milp.bounds.columns.branching import BranchAndBound, Node, NodeBounds, renumbered
+from kanon_milp.bounds.columns.cut_rounds import CutRounds
 from kanon_milp.bounds.parameters import BranchParameters
 from kanon_milp.errors import InputError
 from kanon_milp.formulations.restricted import RestrictedModel, solve_restricted
 from kanon_milp.heuristics.construction import ConstructionParameters, construct
 from kanon_milp.heuristics.set_partitioning import best_of_groups
 from kanon_milp.heuristics.state import Board
-from kanon_milp.methods.phases import Estimate, Known, Phase
+from kanon_milp.methods.phases import Estimate, Known
+from kanon_milp.methods.required_phases import Raising, TurnParams, valued_of
 from kanon_milp.methods.sizes_phases import ForecastParams, branching_is_quicker, far_from_proof, units_left
 from kanon_milp.presolve.assignment import Assignment, Groups
 from kanon_milp.presolve.instance import Instance
@@ -28,10 +28,6 @@ from kanon_milp.presolve.reductions import Dropped, restore
 from kanon_milp.solvers.proof import Backing
 from kanon_milp.system.limit import NO_LIMIT, Limit, Over
 from kanon_milp.system.parameters import number, parameters
-
-if TYPE_CHECKING:
-    from kanon_milp.bounds.columns.branching import BranchAndBound, Node
-    from kanon_milp.bounds.columns.cut_rounds import CutRounds
 
 
 @parameters("branching")
@@ -48,31 +44,47 @@ class BranchingParams:
     gain: float = number(0.6, "expected share of the gap that it closes")
 
 
-class Branching(ABC):
+class Branching:
     """The proof of a table, or of better ones, from multipliers with rank-1 cuts; goes on where it has stopped.
 
-    nodes: how many were solved. backed_by: what the bound is justified by.
+    cuts: rounds that have ended, of the session's instance, under requirements of sensitive values; None where sizes
+    are all that is required. nodes: how many were solved. backed_by: what the bound is justified by.
     """
 
-    def __init__(self, known: Known) -> None:
-        self.known, self.session, self.tracker = known, known.session, known.tracker
+    def __init__(self, known: Known, cuts: CutRounds | None = None) -> None:
+        self.known, self.session, self.tracker, self.cuts = known, known.session, known.tracker, cuts
         self.nodes = 0
         self.backed_by: tuple[Backing, ...] = ("own bound",)
         self._params = known.get(BranchingParams)
         self._node_began = 0.0  # when the node at hand, or this turn, began
         self._begun: tuple[Dropped, BranchAndBound] | None = None  # the step to the instance of a tree, and the tree
 
-    @abstractmethod
     def _bounds(self, step: Dropped, best: Assignment) -> NodeBounds:
         """What bounds the nodes of the instance after a step. best: the best table, before it."""
+        if self.cuts is None:
+            assert self.known.dual is not None
+            return NodeBounds(step.instance, self.known.dual, renumbered(Groups.of_assignment(best), step))
+        at = self.cuts.at  # the groups of the best table are among the columns
+        if at.charges is not None and len(at.charges):
+            at = replace(at, charges=at.charges[step.origin])
+        return NodeBounds(step.instance, at, renumbered(self.cuts.groups, step))
 
-    @abstractmethod
     def _table(self, step: Dropped, node: Node, limit: Limit) -> Assignment | None:
-        """A table near a node of the instance after a step, for the one before it."""
-
-    def _leaf_limit(self, limit: Limit) -> Limit:
-        """When the model of a node ends, which is branched on then."""
-        return limit
+        """A table near a node of the instance after a step, for the one before it: under requirements the cheapest one
+        of the node's columns; else the candidates that it opens most, as far as enough rows are left, and the rest
+        where it costs least."""
+        best, instance = self.tracker.best, step.instance
+        assert best is not None
+        if self.cuts is None:
+            board = Board.of(instance, node.pairs, None, 0)
+            phi = np.zeros(instance.candidates.count)
+            construct(board, replace(node.at, phi=phi), self.known.get(ConstructionParameters))
+            found = board.assignment()
+        else:
+            part = limit.part(self._params.table_share * (time.perf_counter() - self._node_began))
+            adapter, options = self.session.adapter, self.session.options
+            found = best_of_groups(instance, node.groups, best.cost - 1, adapter, options, part)
+        return None if found is None else step.invert(found)
 
     def solve(self, limit: Limit, turn: Limit = NO_LIMIT) -> bool:
         """Until bound and table meet, or the limit; False where the core problem is left to do. turn: after which no
@@ -92,8 +104,6 @@ class Branching(ABC):
 
     def _begin(self) -> tuple[Dropped, BranchAndBound] | None:
         """A tree of the tables that lose less than the next cutoff; None where there are certainly none."""
-        from kanon_milp.bounds.columns.branching import BranchAndBound  # imports the compiler
-
         best, instance = self.tracker.best, self.session.instance
         assert best is not None
         # few pairs are left for tables that cost no more than the bound; where there is none, it rises by a unit
@@ -118,7 +128,7 @@ class Branching(ABC):
 
         def leaf(node: Dropped, below: int) -> tuple[int, int] | None:
             try:
-                return self._leaf([step, node], node.instance, below, self._leaf_limit(limit))
+                return self._leaf([step, node], node.instance, below, limit)
             except Over:
                 if limit.over:
                     raise
@@ -137,8 +147,10 @@ class Branching(ABC):
         self.tracker.higher(bound, self.backed_by)
 
     def _leaf(self, steps: list[Dropped], rest: Instance, cutoff: int, limit: Limit) -> tuple[int, int] | None:
-        """A node as a model, whose table is kept: as `Leaf` says."""
+        """A node as a model, whose table is kept: as `Leaf` says. Under requirements it may not last long: the node is
+        branched on then."""
         session = self.session
+        limit = limit if self.cuts is None else limit.part(self._params.leaf_seconds)
         model = RestrictedModel.of(rest, session.formulation, limit, session.clock)
         with session.clock.step("solve"):
             answer = solve_restricted(
@@ -153,72 +165,44 @@ class Branching(ABC):
         return None if bound is None else (bound, best.cost)
 
 
-class SizesBranching(Branching):
-    """Where nothing but sizes of groups is required: from the multipliers with cuts."""
-
-    def _bounds(self, step: Dropped, best: Assignment) -> NodeBounds:
-        assert self.known.dual is not None
-        return NodeBounds(step.instance, self.known.dual, renumbered(Groups.of_assignment(best), step))
-
-    def _table(self, step: Dropped, node: Node, limit: Limit) -> Assignment | None:
-        """The candidates that a node opens most, as far as enough rows are left, and the rest where it costs least."""
-        del limit  # it is quick
-        instance = step.instance
-        board = Board.of(instance, node.pairs, None, 0)
-        phi = np.zeros(instance.candidates.count)
-        construct(board, replace(node.at, phi=phi), self.known.get(ConstructionParameters))
-        found = board.assignment()
-        return None if found is None else step.invert(found)
-
-
-class RequiredBranching(Branching):
-    """Under requirements of sensitive values. cuts: rounds that have ended, of the session's instance."""
-
-    def __init__(self, known: Known, cuts: CutRounds) -> None:
-        super().__init__(known)
-        self.cuts = cuts
-
-    def _bounds(self, step: Dropped, best: Assignment) -> NodeBounds:
-        del best  # its groups are among the columns
-        at = self.cuts.at
-        if at.charges is not None and len(at.charges):
-            at = replace(at, charges=at.charges[step.origin])
-        return NodeBounds(step.instance, at, renumbered(self.cuts.groups, step))
-
-    def _leaf_limit(self, limit: Limit) -> Limit:
-        return limit.part(self._params.leaf_seconds)
-
-    def _table(self, step: Dropped, node: Node, limit: Limit) -> Assignment | None:
-        """The cheapest table of a node's columns."""
-        best = self.tracker.best
-        assert best is not None
-        part = limit.part(self._params.table_share * (time.perf_counter() - self._node_began))
-        session, instance = self.session, step.instance
-        found = best_of_groups(instance, node.groups, best.cost - 1, session.adapter, session.options, part)
-        return None if found is None else step.invert(found)
-
-
-class SizesBranches(Phase):
-    """Branch and bound where nothing but sizes of groups is required, and that is likely to be quicker than a model."""
+class Branches(Raising):
+    """Branch and bound: in turns from the rank-1 cuts on; where sizes are all that is required, once that is likely to
+    be quicker than a model."""
 
     name = "branching"
-    step = "bound"
 
     def __init__(self) -> None:
         self._given_up = False
+        self._tree: Branching | None = None
 
     def applies(self, known: Known) -> bool:
-        """Where table and bound are near, or nothing else will raise the bound by as much."""
-        if self._given_up or not known.sizes_only or not known.searched:
+        """Once the cuts have ended; or table and bound are near, or nothing else will raise the bound by as much."""
+        if known.valued is not None:
+            valued = self._due(known)
+            return valued is not None and valued.stalled and not valued.cuts.possible and valued.branches(known)
+        if self._given_up or not known.searched:
             return False
         near = units_left(known) <= known.get(ForecastParams).far_gap
         return branching_is_quicker(known) or (near and far_from_proof(known))
 
     def estimate(self, known: Known) -> Estimate:
-        """After tables were searched for."""
+        """As the last turns have shown, or after tables were searched for."""
+        if known.valued is not None:
+            return super().estimate(known)
         params = known.get(BranchingParams)
         return Estimate(known.seconds(params.share), params.gain)
 
     def run(self, known: Known, limit: Limit) -> None:
-        """Until table and bound meet, or the limit."""
-        self._given_up = not SizesBranching(known).solve(limit)
+        """Until table and bound meet, or the limit; in turns but for the node that one ends in."""
+        if known.valued is None:
+            self._given_up = not Branching(known).solve(limit)
+            return
+        valued = valued_of(known)
+        turns = valued.turns
+        turns.next(known)
+        with turns.raising(known):
+            tree = self._tree = self._tree or Branching(known, valued.cuts.rounds)
+            valued.branching, before = True, (tree.nodes, known.tracker.bound)
+            valued.branched = not tree.solve(limit, limit.part(turns.bound_share * turns.seconds))
+            few = tree.nodes < before[0] + known.get(TurnParams).few_nodes
+            valued.idle = few and known.tracker.bound == before[1]

@@ -253,7 +253,6 @@ class CondensedCore:
         return True
 
     def _up_to(self, loss: int) -> Dropped | None:
-        """What tables up to this loss use, and the best one; None where nothing is known."""
         presuming = self.known.presuming(loss)
         return None if presuming is None else presuming.apply(self.session.instance)
 

@@ -12,7 +12,6 @@ from kanon_milp.formulations import Formulation
 from kanon_milp.problem.arguments import exists
 from kanon_milp.problem.privacy.base import described as as_plain_data
 from kanon_milp.problem.problem import Problem
-from kanon_milp.problem.recoding import PatternMask
 
 MODEL_FILE = ".toml"  # a table from a data set or a generator has the model file that names it as its source
 
@@ -108,6 +107,11 @@ def describe_input(problem: Problem, files: Mapping[str, str | None]) -> dict[st
     distances = [getattr(each, "distance", None) for each in problem.requirements]
     trees = [getattr(each, "hierarchy", None) for each in distances]
     sources = [str(getattr(each, "source", "")) for each in (*distances, *trees)]
+    mask: dict[str, Any] | None = None
+    if (given := recoding.mask) is not None:
+        patterns = [dict(each) if isinstance(each, Mapping) else list(each) for each in given.patterns]
+        columns = None if given.columns is None else list(given.columns)
+        mask = {**_file(given.source, files), "columns": columns, "patterns": patterns}
     return {
         "table": {
             **_file("" if table.source.endswith(MODEL_FILE) else table.source, files),
@@ -121,7 +125,7 @@ def describe_input(problem: Problem, files: Mapping[str, str | None]) -> dict[st
             **({"missing_values": list(table.csv.missing_values)} if table.csv.missing_values else {}),
             "symbol": table.symbol,
         },
-        "mask": None if recoding.mask is None else _mask(recoding.mask, files),
+        "mask": mask,
         "hierarchies": {name: _hierarchy(each.source, files) for name, each in recoding.hierarchies.items()},
         "weights": weights,
         "level_costs": costs,
@@ -136,9 +140,3 @@ def _file(source: str, files: Mapping[str, str | None]) -> dict[str, str | None]
 def _hierarchy(source: str, files: Mapping[str, str | None]) -> dict[str, str | None]:
     """Where a hierarchy was read from; of one that was made, how."""
     return _file(source, files) if source in files else {**_file(source, files), "source": source}
-
-
-def _mask(mask: PatternMask, files: Mapping[str, str | None]) -> dict[str, Any]:
-    patterns = [dict(each) if isinstance(each, Mapping) else list(each) for each in mask.patterns]
-    columns = None if mask.columns is None else list(mask.columns)
-    return {**_file(mask.source, files), "columns": columns, "patterns": patterns}

@@ -91,7 +91,6 @@ def solve_milp(session: Session, *, explain: bool = True, known: Outcome | None 
 
 
 def _registered(session: Session, asked: SolverOptions) -> Outcome:
-    """What bounds that users have registered say of the loss."""
     instance = session.instance
     if session.problem.objective != "loss" or session.limit.over or not registered_bounds(instance):
         return Outcome()
@@ -286,8 +285,7 @@ def _suited_to_mixed(session: Session, compiled: PyomoArrays, model: pyo.Concret
 
 
 def _rounded(linear: LinearModel, answer: SolverResult, seconds: float) -> SolverResult:
-    """The answer with its integers rounded and the continuous variables that go with them; without its bound where
-    there are none."""
+    """The answer with its integers rounded, and what goes with them; without its bound where nothing does."""
     if answer.x is None or linear.integer.all():
         return answer
     point = with_integers_rounded(linear, answer.x, None if math.isinf(seconds) else seconds)

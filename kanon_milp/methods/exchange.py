@@ -15,13 +15,11 @@ from kanon_milp.errors import InputError, SolverError, counted, printable
 from kanon_milp.formulations import get_formulation
 from kanon_milp.formulations.restricted import RestrictedModel
 from kanon_milp.methods.description import users_code
-from kanon_milp.methods.extension import Extension, check_model, compared, unit_of
+from kanon_milp.methods.extension import Extension, check_model, compared, prepared_for_model, unit_of
 from kanon_milp.methods.result import Result, SolverRun
 from kanon_milp.methods.tracker import Proof
 from kanon_milp.presolve.assignment import Assignment, expand
-from kanon_milp.presolve.instance import Instance
-from kanon_milp.presolve.preparation import Prepared, Size, presolve
-from kanon_milp.presolve.resources import too_large
+from kanon_milp.presolve.preparation import Prepared, Size
 from kanon_milp.problem.arguments import exists, file_path, instance_of, real_number
 from kanon_milp.problem.exact import Number, exact_number, in_words
 from kanon_milp.problem.problem import Problem, expect_problem
@@ -29,7 +27,6 @@ from kanon_milp.solvers import LinearModel, SolverOptions
 from kanon_milp.solvers.mps import CONSTANT, Notes, fingerprint, names_in_file, names_path, read_about, write_model
 from kanon_milp.solvers.pyomo_arrays import PyomoArrays, to_arrays
 from kanon_milp.solvers.solution_files import SolutionFile, read_solution
-from kanon_milp.system.arrays import Ints
 from kanon_milp.system.clock import Clock
 from kanon_milp.verify import Report, verify
 from kanon_milp.verify.certificate import table_hash
@@ -207,11 +204,7 @@ def stated_model(
         instance_of(model, pyo.ConcreteModel, "model", "a Pyomo model of build_model(problem)")
         if reduced:
             raise InputError("a model of build_model is not reduced; export it without reduced=True")
-    prepared = presolve(problem, clock, reduced=chosen.reduced, merge=reduced, open_model=not reduced)
-    if prepared.shortage is not None:
-        raise InputError(prepared.shortage.said())
-    if message := too_large(prepared.instance):
-        raise InputError(message)
+    prepared = prepared_for_model(problem, chosen, clock, reduced=reduced)
     if model is None:
         with clock.step("build"):
             model = chosen.build(prepared.instance)
@@ -338,7 +331,6 @@ def _own_bound(stated: Stated, clock: Clock, seconds: float) -> Fraction | None:
 
 
 def _notes(stated: Stated, known: Number | None) -> Notes:
-    """What is said about a model in the file itself and in the map of names."""
     from kanon_milp import __version__
 
     problem, linear, unit = stated.prepared.problem, stated.arrays.linear, stated.unit
@@ -368,7 +360,7 @@ def _notes(stated: Stated, known: Number | None) -> Notes:
             f"known optimum: {stated.goal} {in_words(known)}, objective of this file {in_words(known / unit)}"
         )
     names = [[name.partition("[")[0] for name in every] for every in (linear.variable_names, linear.constraint_names)]
-    docs = [[_doc(stated.model, name) for name in every] for every in names]
+    docs = [[str(getattr(stated.model.find_component(n), "doc", None) or "") for n in every] for every in names]
     for components, labels in zip((stated.model.assign, stated.model.open), labels_of(stated.prepared), strict=True):
         for column, label in zip(stated.arrays.columns_of(list(components.values())).tolist(), labels, strict=True):
             if column >= 0:
@@ -376,13 +368,7 @@ def _notes(stated: Stated, known: Number | None) -> Notes:
     return Notes(comments, about, *docs)
 
 
-def _doc(model: pyo.ConcreteModel, name: str) -> str:
-    """The doc string of a component, empty where there is none."""
-    return str(getattr(model.find_component(name), "doc", None) or "")
-
-
 def _table_hash(problem: Problem) -> str:
-    """As in a certificate."""
     table = problem.table
     return table_hash(table.keys, [*table.quasi_identifiers, *table.counted_attributes])
 
@@ -393,7 +379,7 @@ def labels_of(prepared: Prepared) -> tuple[list[str], list[str]]:
     candidates, levels, counts = instance.candidates, instance.levels, instance.types.counts.tolist()
     rows = [f"{count} rows" if count > 1 else "1 row" for count in counts]
     if instance.types is prepared.before.types:  # else row types have been merged
-        first = _first_rows(instance)
+        _, first = np.unique(instance.types.type_of_rows(instance.problem.table.keys), return_index=True)
         rows = [f"{text} like row {row + 1} of the table" for text, row in zip(rows, first.tolist(), strict=True)]
     heights = [column.height for column in levels.columns]
     vectors = [_level_names(instance.types.names, vector, heights) for vector in levels.vectors.tolist()]
@@ -403,12 +389,6 @@ def labels_of(prepared: Prepared) -> tuple[list[str], list[str]]:
     costs = [in_words(cost * levels.unit) for cost in candidates.cost.tolist()]
     made = zip(of_candidate, candidates.representative.tolist(), costs, strict=True)
     return assign, [f"{text}, made from {rows[i]}, loss {cost} a row" for text, i, cost in made]
-
-
-def _first_rows(instance: Instance) -> Ints:
-    """The first row of the table of each row type."""
-    _, first = np.unique(instance.types.type_of_rows(instance.problem.table.keys), return_index=True)
-    return first.astype(np.int64)
 
 
 def _level_names(names: Sequence[str], levels: Sequence[int], heights: Sequence[int]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -18,9 +18,12 @@ from kanon_milp.formulations import FORMULATIONS, Formulation
 from kanon_milp.formulations.fingerprint import formulation_of, is_of_another
 from kanon_milp.formulations.restricted import RestrictedModel
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.presolve.preparation import Prepared
+from kanon_milp.presolve.preparation import Prepared, presolve
+from kanon_milp.presolve.resources import too_large
+from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers.pyomo_arrays import PyomoArrays, to_arrays
 from kanon_milp.system.arrays import Flags, Floats
+from kanon_milp.system.clock import Clock
 
 _SAME = 1e-9  # relative: what counts as the same number, once fixed variables are moved to the right-hand side
 _INDEX = re.compile(r"\[[^\]]*\]")
@@ -53,20 +56,15 @@ class Extension:
         """What was done to the model, in words."""
         if not self.compared:
             return "the time was over before it was compared with the one that was built"
-        done = {"added": self.added, "changed": self.changed, "fixed": self.fixed, "deactivated": self.deactivated}
-        return "; ".join(f"{', '.join(names)} {what}" for what, names in done.items() if names)
+        return "; ".join(f"{', '.join(names)} {what}" for what, names in self._done.items() if names)
+
+    @property
+    def _done(self) -> dict[str, list[str]]:
+        return {what: list(getattr(self, what)) for what in ("added", "changed", "fixed", "deactivated")}
 
     def as_dict(self) -> dict[str, Any]:
         """The entry `extended` of `result.json`."""
-        return {
-            "added": list(self.added),
-            "changed": list(self.changed),
-            "fixed": list(self.fixed),
-            "deactivated": list(self.deactivated),
-            "relaxed": self.relaxed,
-            "compared": self.compared,
-            "words": self.words,
-        }
+        return {**self._done, "relaxed": self.relaxed, "compared": self.compared, "words": self.words}
 
 
 def check_model(model: pyo.ConcreteModel, prepared: Prepared, formulation: str) -> None:
@@ -91,6 +89,21 @@ def check_model(model: pyo.ConcreteModel, prepared: Prepared, formulation: str) 
             "the model was built for another problem: its table, recoding, costs, requirements, objective or side "
             "constraints differ; build it anew by build_model(problem), and add what was added"
         )
+
+
+def prepared_for_model(
+    problem: Problem, formulation: Formulation, clock: Clock, *, reduced: bool = False, declared: bool = False
+) -> Prepared:
+    """An instance for a model that others read, extend or solve, with all candidates where it is not reduced.
+
+    declared: the model is there already. Raises InputError where candidates or model do not fit into memory.
+    """
+    prepared = presolve(problem, clock, reduced=formulation.reduced, merge=reduced, open_model=not reduced)
+    if prepared.shortage is not None:
+        raise InputError(prepared.shortage.said())
+    if not declared and (message := too_large(prepared.instance)):
+        raise InputError(message)
+    return prepared
 
 
 def not_compared(model: pyo.ConcreteModel, unit: Fraction) -> Extension:
@@ -218,14 +231,12 @@ def _components(names: Iterable[str]) -> tuple[str, ...]:
 
 def _numbered(names: Iterable[str]) -> dict[tuple[str, int], int]:
     """Where each row of the matrix is, by name; a constraint with two sides has two rows."""
-    return {key: row for row, key in enumerate(_occurrences(names))}
-
-
-def _occurrences(names: Iterable[str]) -> Iterator[tuple[str, int]]:
     seen: Counter[str] = Counter()
-    for name in names:
+    found = {}
+    for row, name in enumerate(names):
         seen[name] += 1
-        yield name, seen[name]
+        found[name, seen[name]] = row
+    return found
 
 
 def _held(before: tuple[Floats, Floats], after: tuple[Floats, Floats]) -> tuple[Flags, Flags]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -140,9 +140,7 @@ def _flow(instance: Instance, chosen: Flags) -> Assignment | None:
 
 def _ilp(session: Session, chosen: Flags) -> Assignment | None:
     """The strong formulation over these candidates alone, of which each need not be used. Raises `Over`."""
-    instance = session.instance
-    smaller = instance.subset(chosen)
-    model = RestrictedModel.of(smaller, session.formulation)
+    model = RestrictedModel.of(session.instance.subset(chosen), session.formulation)
     options = SolverOptions(threads=session.options.threads)
     answer = solve_restricted(model.linear, session.adapter, options, session.limit)
     if answer.stop_reason is StopReason.INFEASIBLE:
@@ -151,8 +149,5 @@ def _ilp(session: Session, chosen: Flags) -> Assignment | None:
         raise Over
     if answer.x is None or answer.stop_reason is not StopReason.OPTIMAL:
         raise SolverError(f"{session.adapter.name} has not solved a row assignment: {answer.stop_reason.value}")
-    values = model.arrays.values_of(list(model.declared.assign.values()), answer.x)
-    kept = chosen[instance.candidates.candidate_of_pair()]
-    rows = np.zeros(instance.candidates.pairs, dtype=np.int64)
-    rows[kept] = np.round(values).astype(np.int64)
-    return Assignment.from_pairs(instance, rows)
+    found = model.assignment(answer.x)
+    return replace(found, candidate=np.flatnonzero(chosen)[found.candidate])

@@ -25,7 +25,6 @@ from kanon_milp.problem.arguments import instance_of, wrong
 from kanon_milp.problem.column_values import mixed_key
 from kanon_milp.problem.exact import exact_parameter
 from kanon_milp.problem.privacy import Requirement
-from kanon_milp.problem.privacy.base import least_rows
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import Hierarchies, Levels, Suppression
 from kanon_milp.problem.table import Table
@@ -185,27 +184,22 @@ class _Classes(NamedTuple):
 
 
 class _Lattice:
-    """All level vectors, their classes, values and bounds."""
-
     def __init__(self, instance: Instance, asked: FullDomain) -> None:
         self._instance, self._asked = instance, asked
         self.levels: Levels = recode(instance.problem, instance.types)
         self._check = GroupCheck(instance)
         self.heights = tuple(column.height for column in self.levels.columns)
-        requirements = instance.problem.requirements
-        self._least = max(1, *(least_rows(each, instance.table_group) for each in requirements))
+        self._least = instance.smallest_size
         self._most_suppressed = int(asked.share * instance.types.n)
         self.best: _Found | None = None
         self._known: dict[Vector, tuple[_Found | None, Fraction]] = {}
 
     @property
     def looked_at(self) -> int:
-        """How many vectors were looked at."""
         return len(self._known)
 
     def search(self, limit: Limit = NO_LIMIT) -> None:
-        """Look at vectors until `best` is the best feasible one, the lexicographically first of equal ones; or until
-        the limit."""
+        """Look at vectors until `best` is the first of the best feasible ones, or until the limit."""
         bottom: Vector = (0,) * len(self.heights)
         open_: list[tuple[Fraction, Vector]] = [(Fraction(0), bottom)]
         seen = {bottom}
@@ -224,8 +218,7 @@ class _Lattice:
                     heapq.heappush(open_, (bound, above))
 
     def _descend(self, limit: Limit) -> None:
-        """A first feasible vector: from the fully suppressed one downwards by the best step each time, as long as one
-        is feasible and no worse."""
+        """A first feasible vector: from the fully suppressed one downwards, by the best step that is no worse."""
         at = self.look(self.heights)[0]
         while at is not None and not limit.over:
             below = [(*at.vector[:j], level - 1, *at.vector[j + 1 :]) for j, level in enumerate(at.vector) if level]
@@ -243,7 +236,6 @@ class _Lattice:
         return self._known[vector]
 
     def classes(self, vector: Vector) -> _Classes:
-        """What is alike under a level vector."""
         types, columns = self._instance.types, self.levels.columns
         labels = [
             column.label_of[level, types.codes[:, j]]

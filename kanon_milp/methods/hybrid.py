@@ -13,14 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, make_dataclass, replace
 from typing import Any
 
-from kanon_milp.methods.branching import SizesBranches
+from kanon_milp.methods.branching import Branches
 from kanon_milp.methods.model_phases import CondensedModels, EarlyModel, ModelAtBound, RestrictedModel
 from kanon_milp.methods.phases import REGISTERED, Known, Phase
 from kanon_milp.methods.required_phases import (
+    Lagrangian,
     RequiredBound,
-    RequiredBranches,
     RequiredCutRounds,
-    RequiredMultipliers,
     RequiredTableSearch,
     SearchBySizes,
 )
@@ -31,7 +30,6 @@ from kanon_milp.methods.sizes_phases import (
     ConcurrentCuts,
     Construction,
     FirstAnnealings,
-    Lagrangian,
     RankOneCuts,
     TableSearch,
     few_row_types,
@@ -50,12 +48,10 @@ PHASES: tuple[type[Phase], ...] = (
     RankOneCuts,
     ConcurrentCuts,
     TableSearch,
-    SizesBranches,
-    RequiredMultipliers,
+    Branches,
     SearchBySizes,
     RequiredBound,
     RequiredCutRounds,
-    RequiredBranches,
     RequiredTableSearch,
     RestrictedModel,
 )

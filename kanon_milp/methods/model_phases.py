@@ -4,10 +4,10 @@ the bound, and the core problem, which is all that fixing leaves."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from kanon_milp.bounds import DualPoint
 from kanon_milp.methods.core_problem import CondensedCore, CondensedParams, CoreProblem
-from kanon_milp.methods.phases import Estimate, Known, LastModel, Phase
+from kanon_milp.methods.phases import ByShare, Estimate, Known, LastModel, Phase
 from kanon_milp.methods.sizes_phases import (
     ForecastParams,
     before_search,
@@ -20,9 +20,6 @@ from kanon_milp.presolve.reductions import Dropped
 from kanon_milp.solvers import StopReason
 from kanon_milp.system.limit import Limit
 from kanon_milp.system.parameters import number, parameters
-
-if TYPE_CHECKING:
-    from kanon_milp.bounds import DualPoint
 
 
 @parameters("model_at_bound")
@@ -48,10 +45,11 @@ class CoreParams:
     late_gain: float = number(0.5, "the same, expected elsewhere")
 
 
-class CondensedModels(Phase):
+class CondensedModels(ByShare):
     """Where there are few candidates a row type; with more of them less is left by fixing."""
 
     name = "condensed models"
+    numbers = CondensedParams
     step = ""
 
     def __init__(self) -> None:
@@ -70,11 +68,6 @@ class CondensedModels(Phase):
             and CondensedCore(known, known.limit).applies
         )
 
-    def estimate(self, known: Known) -> Estimate:
-        """They end soon, or are given up."""
-        params = known.get(CondensedParams)
-        return Estimate(known.seconds(params.share), params.gain)
-
     def run(self, known: Known, limit: Limit) -> None:
         """From below, until table and bound meet; given up where they do not lead to a table."""
         self._tried, models = known.dual, CondensedCore(known, known.limit)
@@ -82,7 +75,7 @@ class CondensedModels(Phase):
         known.model = models.last
 
 
-class ModelAtBound(Phase):
+class ModelAtBound(ByShare):
     """A model of the tables that cost no more than the bound.
 
     It is small even where the incumbent is poor. If its optimum is no higher than the bound, that is the optimum; else
@@ -90,6 +83,7 @@ class ModelAtBound(Phase):
     """
 
     name = "model at the bound"
+    numbers = ModelAtBoundParams
     step = ""
 
     def __init__(self) -> None:
@@ -107,11 +101,6 @@ class ModelAtBound(Phase):
         if self._seen != (known.best, known.tracker.bound):
             self._seen, self._step = (known.best, known.tracker.bound), core.presuming(known.tracker.bound)
         return self._step is not None and promising(known, self._step.instance.candidates.pairs, self._share(known))
-
-    def estimate(self, known: Known) -> Estimate:
-        """A share of the time."""
-        params = known.get(ModelAtBoundParams)
-        return Estimate(known.seconds(params.share), params.gain)
 
     def run(self, known: Known, limit: Limit) -> None:
         """Once."""

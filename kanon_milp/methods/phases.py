@@ -11,10 +11,11 @@ import math
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from numbers import Real
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from kanon_milp.bounds.parameters import FixingParameters
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, KanonError
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.worker_pool import Effort, Pool
 from kanon_milp.methods.session import Session
@@ -23,7 +24,7 @@ from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions import Dropped, Reduction
 from kanon_milp.problem.arguments import instance_of, text, wrong
-from kanon_milp.problem.privacy.base import facts_of, is_size_only
+from kanon_milp.problem.privacy.base import facts_of
 from kanon_milp.solvers import StopReason
 from kanon_milp.solvers.proof import Backing
 from kanon_milp.system.arrays import Flags, Floats
@@ -39,10 +40,18 @@ P = TypeVar("P")
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a phase is expected to take, in seconds, and to gain, as a share of the gap between table and bound."""
+    """What a phase is expected to take, in seconds, and to gain, as a share of the gap between table and bound.
+
+    Raises InputError for what are no numbers of at least 0.
+    """
 
     seconds: float
     gain: float
+
+    def __post_init__(self) -> None:
+        for name, given in (("seconds", self.seconds), ("gain", self.gain)):
+            if isinstance(given, bool) or not (isinstance(given, Real) and given >= 0):
+                raise wrong(f"Estimate: {name}", "a number of at least 0", given)
 
     @property
     def rate(self) -> float:
@@ -148,7 +157,7 @@ class Known:
 
     def __post_init__(self) -> None:
         self.limit = self.whole
-        self.sizes_only |= all(is_size_only(each) for each in self.session.problem.requirements)
+        self.sizes_only |= self.session.problem.size_only
         self._check: GroupCheck | None = None
         self._left: tuple[tuple[object, ...], int, int] | None = None
 
@@ -176,9 +185,12 @@ class Known:
         released as cheaply as its rows allow, where the requirements leave that open."""
         if table is None:
             return
-        if self.tracker.in_users_code:
-            what = "an Assignment over known.instance, or None"
-            table = instance_of(table, Assignment, "known.keep: table", what).checked(self.instance)
+        if whose := self.tracker.in_users_code:
+            instance_of(table, Assignment, f"{whose}: known.keep: table", "an Assignment over known.instance, or None,")
+            try:
+                table = table.checked(self.instance)
+            except KanonError as error:
+                raise InputError(f"{whose}: known.keep: {error}") from error
         from kanon_milp.heuristics.grouping import tighten_groups  # compiled code
 
         self.accept(tighten_groups(self.instance, table) if self.session.problem.merge_closed else table)
@@ -187,7 +199,7 @@ class Known:
         """As `keep`, for groups that are as cheap as can be."""
         if self.best is not None and self.best.cost <= table.cost:
             return
-        if not self.sizes_only or self.tracker.in_users_code:
+        if not self.sizes_only or self.tracker.in_users_code != "":
             self._check = self._check or GroupCheck(self.instance)
             if len(self._check.refused(table)):
                 return
@@ -290,6 +302,17 @@ class Phase(ABC):
     @abstractmethod
     def run(self, known: Known, limit: Limit) -> None:
         """Do it, and end with the limit. What it finds goes to `known`: `known.keep(table)`, `known.tracker.higher`."""
+
+
+class ByShare(Phase):
+    """One that expects to take a share of the time, and to gain a share of the gap, as its `numbers` say."""
+
+    numbers: ClassVar[type[Any]]
+
+    def estimate(self, known: Known) -> Estimate:
+        """As its parameters say."""
+        params = known.get(self.numbers)
+        return Estimate(known.seconds(params.share), params.gain)
 
 
 def _checked(phase: object, what: str) -> type[Phase]:

@@ -32,7 +32,8 @@ def plot(
     """
     alt = optional("altair", "report", "a picture of a result")
     panels = []
-    told = (*trajectory, *_at_the_end(trajectory, seconds))
+    last = [next((each for each in values if each is not None), None) for values in zip(*trajectory[::-1], strict=True)]
+    told = (*trajectory, (seconds, *(last[1:] or (None, None))))
     if told[-1][2]:  # then a bound of 0 was said before anything was known, and would flatten the picture
         told = tuple((at, incumbent, bound or None) for at, incumbent, bound in told)
     rows = [
@@ -74,7 +75,6 @@ def plot(
 
 
 def _gantt(alt: Any, phases: Sequence[PhaseRun]) -> Any:
-    """A line for each phase, with a bar for each time that it ran."""
     bars = [
         {"phase": each.name, "from": each.began, "seconds": each.began + each.seconds, "bound": each.bound}
         | ({} if each.incumbent is None else {"incumbent": each.incumbent})
@@ -87,10 +87,3 @@ def _gantt(alt: Any, phases: Sequence[PhaseRun]) -> Any:
         alt.Y("phase:N", sort=None, title=None),
         tooltip=["phase:N", "from:Q", "seconds:Q", "incumbent:Q", "bound:Q"],
     ).properties(width=WIDTH, height=alt.Step(LINE))
-
-
-def _at_the_end(trajectory: Trajectory, seconds: float) -> Trajectory:
-    """The last incumbent and bound, at the end."""
-    incumbents = [point[1] for point in trajectory if point[1] is not None]
-    bounds = [point[2] for point in trajectory if point[2] is not None]
-    return ((seconds, incumbents[-1] if incumbents else None, bounds[-1] if bounds else None),)

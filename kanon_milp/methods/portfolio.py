@@ -28,7 +28,7 @@ from kanon_milp.solvers.proof import REGISTERED, Backing
 from kanon_milp.system.arrays import Ints
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import Limit
-from kanon_milp.system.parameters import number, parameters
+from kanon_milp.system.parameters import Parameters, number, parameters
 
 FIRST = "direct MILP, which ran beside the hybrid method, ended first"
 FAILED = "direct MILP, which ran beside the hybrid method, failed: "
@@ -53,6 +53,7 @@ class Answer:
     bound: Fraction | None
     backed_by: tuple[Backing, ...]
     message: str
+    used: frozenset[str] = frozenset()  # names of parameters that it has looked up
 
 
 def solve_portfolio(session: Session) -> Result:
@@ -81,7 +82,9 @@ class DirectMilp(Phase):
         self._params = session.parameters.of(PortfolioParams)
         ends = None if left is None else time.time() + left - self._params.earlier
         options, formulation = replace(session.options, threads=1, log_file=None), session.formulation.name
-        self._answer = pool.submit(_direct, session.problem, session.adapter, formulation, options, ends)
+        self._answer = pool.submit(
+            _direct, session.problem, session.adapter, formulation, options, ends, session.parameters
+        )
 
     def applies(self, known: Known) -> bool:
         """At once."""
@@ -109,6 +112,7 @@ class DirectMilp(Phase):
     @staticmethod
     def _take(known: Known, answer: Answer) -> None:
         """Go on with its table and its bound."""
+        known.session.parameters.used.update(answer.used)
         if known.settled:
             return
         if answer.stop_reason == "infeasible":
@@ -128,14 +132,21 @@ class DirectMilp(Phase):
 
 
 def _direct(
-    problem: Problem, adapter: SolverAdapter, formulation: str, options: SolverOptions, ends: float | None
+    problem: Problem,
+    adapter: SolverAdapter,
+    formulation: str,
+    options: SolverOptions,
+    ends: float | None,
+    params: Parameters,
 ) -> Answer:
     """Direct MILP in a process of its own. ends: seconds of `time.time()`, None for no limit."""
     clock, stated = Clock(), get_formulation(formulation)
     options = replace(options, time_limit=None if ends is None else max(ends - time.time(), 0.1))
     prepared = presolve(problem, clock, reduced=stated.reduced, merge=True, limit=limit_of(clock, options, None))
-    session = Session(prepared, stated, adapter, options, clock)
+    session = Session(prepared, stated, adapter, options, clock, parameters=params)
     result = settled(session) or solve_started(session)
     # the names of a user's code are added in the end
     backed_by = cast("tuple[Backing, ...]", result.backed_by)
-    return Answer(result.stop_reason, result.groups, result.exact_bound, backed_by, result.message)
+    return Answer(
+        result.stop_reason, result.groups, result.exact_bound, backed_by, result.message, frozenset(params.used)
+    )

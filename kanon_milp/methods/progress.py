@@ -81,14 +81,9 @@ def live(progress: bool, solver: str = "") -> Iterator[Line | None]:
         yield None
         return
     line = Line(solver)
-    with _in_notebook(line) if console.is_jupyter else _on_terminal(line, console):
+    terminal = Live(line, console=console, refresh_per_second=A_SECOND, transient=True)
+    with _in_notebook(line) if console.is_jupyter else terminal:
         yield line
-
-
-@contextmanager
-def _on_terminal(line: Line, console: Console) -> Iterator[None]:
-    with Live(line, console=console, refresh_per_second=A_SECOND, transient=True):
-        yield
 
 
 @contextmanager

@@ -4,7 +4,7 @@ Quasi-identifiers Against k-anonymity*)."""
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -131,14 +131,12 @@ def find_quasi_identifiers(
     types = _compressed(table, columns)
     search = _Search(types, k, adapter)
     whole = tuple(range(len(types.names)))
-    k_anonymous = search.smallest(whole) >= k
-    if reading == "identify":
-        minimum = search.identifying(every=every) if fewest else []
-        minimal = search.minimal(whole, search.identifies)
-    else:
-        minimum, minimal = search.violating(every=every) if fewest else [], ()
-        if not k_anonymous:
-            minimal = search.minimal(whole, search.violates)
+    k_anonymous = not search.violates(whole)
+    look, is_one = search.identifying, search.identifies
+    if reading == "violate":
+        look, is_one = search.violating, search.violates
+    minimum = look(every=every) if fewest else []
+    minimal = search.minimal(whole, is_one) if is_one(whole) else ()
     alone = [search.uniqueness((j,)) for j in whole]
     alone.sort(key=lambda each: (-each.rare, -each.unique, -each.classes))
     sets = dict.fromkeys([*minimum, minimal, whole])
@@ -160,12 +158,13 @@ def _compressed(table: Any, columns: Sequence[str] | None) -> RowTypes:
     if isinstance(table, RowTypes):
         return table
     if isinstance(table, Table):
-        return compress(table.keys, table.quasi_identifiers if columns is None else column_names(columns, "columns"))
-    if type(table).__module__.startswith("polars"):
-        names = table.collect_schema().names()
-        return compress(table, names if columns is None else column_names(columns, "columns"))
-    frame, _ = open_frame(table, "table")
-    return compress(frame.to_polars(), frame.columns if columns is None else column_names(columns, "columns"))
+        frame, names = table.keys, table.quasi_identifiers
+    elif type(table).__module__.startswith("polars"):
+        frame, names = table, tuple(table.collect_schema().names())
+    else:
+        opened, _ = open_frame(table, "table")
+        frame, names = opened.to_polars(), tuple(opened.columns)
+    return compress(frame, names if columns is None else column_names(columns, "columns"))
 
 
 def differing_columns(table: Any) -> Flags:
@@ -192,7 +191,6 @@ class _Search:
         self._types, self._k, self._adapter = types, k, adapter
 
     def names(self, chosen: Sequence[int]) -> Columns:
-        """The names of these columns."""
         return tuple(self._types.names[j] for j in chosen)
 
     def _key(self, chosen: Sequence[int]) -> Ints:
@@ -206,25 +204,20 @@ class _Search:
         _, number = np.unique(self._key(chosen), return_inverse=True)
         return np.bincount(number, weights=self._types.counts).astype(np.int64)
 
-    def smallest(self, chosen: Sequence[int]) -> int:
-        """Rows of the smallest class."""
-        return int(self.sizes(chosen).min())
-
     def identifies(self, chosen: Sequence[int]) -> bool:
         """Whether these columns tell as many rows apart as all do."""
         return len(self.sizes(chosen)) == self._types.count
 
     def violates(self, chosen: Sequence[int]) -> bool:
         """Whether some row is rare in these columns."""
-        return self.smallest(chosen) < self._k
+        return int(self.sizes(chosen).min()) < self._k
 
     def uniqueness(self, chosen: Sequence[int]) -> Uniqueness:
-        """What these columns tell."""
         sizes = self.sizes(chosen)
         rare = int(sizes[sizes < self._k].sum())
         return Uniqueness(self.names(chosen), len(sizes), int((sizes == 1).sum()), rare, int(sizes.min()))
 
-    def minimal(self, chosen: tuple[int, ...], is_one: Any) -> tuple[int, ...]:
+    def minimal(self, chosen: tuple[int, ...], is_one: Callable[[Sequence[int]], bool]) -> tuple[int, ...]:
         """A quasi-identifier without a superfluous column: leave out what can be left out (section 5.1).
 
         One pass does: a column that is needed among many is needed among fewer.
@@ -282,12 +275,11 @@ class _Search:
         return few
 
     def violating(self, *, every: bool) -> list[tuple[int, ...]]:
-        """The minimum sets of columns in which some row is rare, by size: a set has one if a part of it has
-        (Lemma 1)."""
-        looked = 0
-        for chosen in self._by_size():
+        """The minimum sets of columns in which some row is rare; a set has one if a part of it has (Lemma 1)."""
+        looked, columns = 0, range(len(self._types.names))
+        for size in range(len(columns) + 1):
             found = []
-            for each in chosen:
+            for each in itertools.combinations(columns, size):
                 looked += 1
                 if looked > MOST_SUBSETS:
                     raise InputError(
@@ -301,7 +293,3 @@ class _Search:
             if found:
                 return found
         return []
-
-    def _by_size(self) -> Iterator[Iterator[tuple[int, ...]]]:
-        columns = range(len(self._types.names))
-        return (itertools.combinations(columns, size) for size in range(len(columns) + 1))

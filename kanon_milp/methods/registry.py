@@ -12,24 +12,19 @@ from kanon_milp import solvers
 from kanon_milp.errors import InputError, nearest, own_code, type_in_words
 from kanon_milp.methods import full_domain
 from kanon_milp.methods.approximate import solve_greedy, solve_m_approximation, solve_mondrian
-from kanon_milp.methods.arguments import groups_not_alone, groups_not_merging, more_than_sizes
+from kanon_milp.methods.arguments import groups_not_alone, groups_not_merging, more_than_sizes, not_matching
 from kanon_milp.methods.fpt import solve_fpt
-from kanon_milp.methods.matching import refuses as matching_refuses
-from kanon_milp.methods.matching import solve_matching
 from kanon_milp.methods.phases import Estimate, RestrictedModelParams, few_options, limits_emd
-from kanon_milp.methods.portfolio import solve_portfolio
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
-from kanon_milp.methods.started import solve_started
 from kanon_milp.presolve.preparation import Prepared
 from kanon_milp.presolve.resources import PAIR_SECONDS, SOLVE_SECONDS
 from kanon_milp.problem.arguments import instance_of, text, wrong
-from kanon_milp.problem.privacy.base import is_size_only
 from kanon_milp.problem.problem import Problem
 from kanon_milp.system.extras import Plugins
 from kanon_milp.system.parameters import DEFAULT, Parameters, number, parameters
 
-Argument = Literal["solver", "formulation", "node_limit", "iteration_limit", "dask"]
+Argument = Literal["solver", "formulation", "node_limit", "iteration_limit", "dask", "parameters"]
 ARGUMENTS: tuple[Argument, ...] = get_args(Argument)
 
 AUTO = "auto"  # one of the built-in methods with a proof, by the size of the problem
@@ -93,7 +88,7 @@ class Method:
 
 
 def _imported_later(module: str) -> Callable[[Session], Result]:
-    """A method whose module has compiled code, and the compiler, for which nothing waits that does not use it."""
+    """The method of a module that has, or imports, compiled code, for which nothing waits that does not use it."""
 
     def run(session: Session) -> Result:
         found: Callable[[Session], Result] = getattr(import_module(f"kanon_milp.methods.{module}"), f"solve_{module}")
@@ -108,15 +103,15 @@ METHODS: Plugins[Method] = Plugins(
         Method(
             "milp",
             "direct MILP, one model for the solver",
-            solve_started,
-            takes=frozenset({"solver", "formulation", "node_limit"}),
+            _imported_later("started"),
+            takes=frozenset({"solver", "formulation", "node_limit", "parameters"}),
         ),
         Method(
             "search",
             "hybrid: Lagrangian bound, heuristics and restricted MILP, at minimum loss without side constraints",
             _imported_later("hybrid"),
             groups_not_alone,
-            frozenset({"solver", "node_limit", "iteration_limit", "dask"}),
+            frozenset({"solver", "node_limit", "iteration_limit", "dask", "parameters"}),
         ),
         Method(
             "greedy",
@@ -151,28 +146,36 @@ METHODS: Plugins[Method] = Plugins(
             "best full-domain recoding, up to 5 % of the rows suppressed, without a bound",
             full_domain.solve_method,
             full_domain.refuses,
+            frozenset({"parameters"}),
             candidates=False,
         ),
-        Method("fpt", "Algorithm 1 of the homogeneity paper, for few row types", solve_fpt, groups_not_merging),
+        Method(
+            "fpt",
+            "Algorithm 1 of the homogeneity paper, for few row types",
+            solve_fpt,
+            groups_not_merging,
+            frozenset({"parameters"}),
+        ),
         Method(
             "subset_dp",
             "dynamic programming over all sets of rows, up to about 22",
             _imported_later("subset_dp"),
             groups_not_merging,
+            frozenset({"parameters"}),
         ),
         Method(
             "matching",
             "simplex matching, proven optima for k = 2 and for l = 2",
-            solve_matching,
-            matching_refuses,
-            frozenset({"solver", "node_limit"}),
+            _imported_later("matching"),
+            not_matching,
+            frozenset({"solver", "node_limit", "parameters"}),
         ),
         Method(
             "portfolio",
             "search and milp side by side, on two threads or more",
-            solve_portfolio,
+            _imported_later("portfolio"),
             groups_not_alone,
-            frozenset({"solver"}),
+            frozenset({"solver", "parameters"}),
         ),
     ),
     lambda method, what: instance_of(method, Method, what, "a Method(name, about, run)"),
@@ -212,6 +215,8 @@ def _named(name: str) -> Method:
 
 def known_name(name: object, what: str = "method") -> str:
     """Check the name of a method; raises InputError with the nearest one that is known. what: the argument's name."""
+    if isinstance(name, str) and (name == AUTO or name in METHODS):
+        return name
     if not isinstance(name, str):
         raise wrong(what, f"one of {', '.join(names())}", name)
     if name not in names():
@@ -257,7 +262,12 @@ def refusal(name: str, problem: Problem) -> str:
 
 
 def given(
-    solver: str, formulation: str, node_limit: int | None, iteration_limit: int | None, dask: str | None
+    solver: str,
+    formulation: str,
+    node_limit: int | None,
+    iteration_limit: int | None,
+    dask: str | None,
+    parameters: Parameters,
 ) -> frozenset[Argument]:
     """Which of these arguments of `solve` are not at their defaults."""
     asked: dict[Argument, bool] = {
@@ -266,6 +276,7 @@ def given(
         "node_limit": node_limit is not None,
         "iteration_limit": iteration_limit is not None,
         "dask": dask is not None,
+        "parameters": bool(parameters.values),
     }
     return frozenset(argument for argument, is_given in asked.items() if is_given)
 
@@ -303,7 +314,7 @@ def estimates(
     params, model = parameters.of(AutoParams), parameters.of(RestrictedModelParams)
     problem, instance = prepared.problem, prepared.instance
     pairs, few = instance.candidates.pairs, few_options(instance, model)
-    sizes_only = all(is_size_only(requirement) for requirement in problem.requirements)
+    sizes_only = problem.size_only
     # where no network is left, the solver is slow
     pair_seconds = params.emd_pair_seconds if limits_emd(instance) else params.slow_pair_seconds
     slow = time_limit is not None and not problem.network and pairs * pair_seconds > time_limit
@@ -335,4 +346,5 @@ _IN_WORDS: dict[Argument, str] = {
     "node_limit": "a node limit",
     "iteration_limit": "an iteration limit",
     "dask": "a Dask cluster",
+    "parameters": "a parameter of a phase",
 }

@@ -6,14 +6,21 @@ import math
 import time
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from kanon_milp.bounds import BoundLimit
+from kanon_milp.bounds.columns.cut_rounds import CutRounds
+from kanon_milp.bounds.dual import DualPoint, Proof, can_be_priced
 from kanon_milp.bounds.parameters import FixingParameters
+from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.annealing import SeenPairs
 from kanon_milp.heuristics.group_check import GroupCheck
+from kanon_milp.heuristics.neighbourhoods import NeighbourhoodParameters, Sizes
+from kanon_milp.heuristics.rounding import RoundingParameters, dive
 from kanon_milp.heuristics.state import cell_cost
+from kanon_milp.heuristics.valued_annealing import ValuedAnnealingParameters, anneal
+from kanon_milp.heuristics.valued_construction import PricedCandidates
+from kanon_milp.heuristics.valued_neighbourhoods import Landscape, rebuild
 from kanon_milp.heuristics.worker_pool import Effort
 from kanon_milp.methods.phases import Known, RestrictedModelParams
 from kanon_milp.methods.sizes_phases import CutParams, small_groups
@@ -21,11 +28,6 @@ from kanon_milp.solvers import Progress
 from kanon_milp.system.arrays import Flags
 from kanon_milp.system.limit import Limit
 from kanon_milp.system.parameters import number, parameters
-
-if TYPE_CHECKING:
-    from kanon_milp.bounds.columns.cut_rounds import CutRounds
-    from kanon_milp.bounds.dual import DualPoint, Proof
-    from kanon_milp.bounds.reduced_costs import ReducedCosts
 
 
 @parameters("valued_cuts")
@@ -57,21 +59,11 @@ class RequiredCuts:
     """
 
     def __init__(self, known: Known) -> None:
-        self.known, self.session, self.tracker, self.params = (
-            known,
-            known.session,
-            known.tracker,
-            known.get(ValuedCutParams),
-        )
-        session, instance = known.session, known.instance
+        self.known, self.session, self.tracker = known, known.session, known.tracker
+        session, instance, self.params = known.session, known.instance, known.get(ValuedCutParams)
         few = instance.types.count <= self.params.row_types
-        self.possible = not known.counted and few and small_groups(instance, known.get(CutParams))
-        if self.possible and session.problem.attributes:
-            from kanon_milp.bounds.dual import can_be_priced  # imports the compiler
-
-            self.possible = can_be_priced(instance)
-        else:
-            self.possible = False
+        some = not known.counted and few and small_groups(instance, known.get(CutParams))
+        self.possible = some and bool(session.problem.attributes) and can_be_priced(instance)
         self.exact: Proof | None = None
         self.point: DualPoint | None = None
         self.rounds: CutRounds | None = None
@@ -90,8 +82,6 @@ class RequiredCuts:
         begun."""
         if not self.possible or turn.over:
             return
-        from kanon_milp.bounds.columns.cut_rounds import CutRounds  # imports the compiler
-
         if self.rounds is None:
             self.rounds = CutRounds(self.session.instance, point, self.tracker.best, self.session.parameters)
         proof = self.params.proof_margin * self._proof_seconds
@@ -120,8 +110,6 @@ class RequiredCuts:
     def fixing(self, incumbent: int, value: Fraction, limit: Limit) -> ReducedCosts | None:
         """What better tables than an incumbent leave out, where there is an `exact` point that proves more than
         `value`; None elsewhere, and where exact numbers would need more than 64 bits."""
-        from kanon_milp.bounds.reduced_costs import ReducedCosts  # imports the compiler
-
         if self.exact is None or self.exact.value <= value:
             return None
         instance = self.session.instance
@@ -146,13 +134,6 @@ class RequiredCuts:
         The rest is for `narrow`, whose models may need more than a few seconds: where dives find nothing, the two take
         turns.
         """
-        from kanon_milp.heuristics.rounding import RoundingParameters, dive
-        from kanon_milp.heuristics.valued_annealing import (  # these import the compiler
-            ValuedAnnealingParameters,
-            anneal,
-        )
-        from kanon_milp.heuristics.valued_construction import PricedCandidates
-
         instance, point, before = self.session.instance, self.point, self.tracker.best
         keep, pool = self.known.keep, self.known.pool
         check, effort = GroupCheck(instance), effort.part(self._diving_share * effort.left)
@@ -180,9 +161,6 @@ class RequiredCuts:
 
         These multipliers say so much better which pairs a good table has that the model can be solved to the end.
         """
-        from kanon_milp.heuristics.neighbourhoods import NeighbourhoodParameters, Sizes
-        from kanon_milp.heuristics.valued_neighbourhoods import Landscape, rebuild  # imports the compiler
-
         session, instance = self.session, self.session.instance
         cell, check = cell_cost(instance), GroupCheck(instance)
         done, params = True, self.known.get(NeighbourhoodParameters)

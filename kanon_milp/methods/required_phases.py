@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,6 +29,7 @@ from kanon_milp.heuristics.construction import ConstructionParameters
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.valued_construction import mended
 from kanon_milp.methods.phases import (
+    ByShare,
     Estimate,
     Known,
     MoreThanSizes,
@@ -42,15 +42,18 @@ from kanon_milp.methods.required_cuts import RequiredCuts
 from kanon_milp.methods.required_search import RequiredSearch
 from kanon_milp.methods.scheduler import run_phases
 from kanon_milp.methods.session import Session
-from kanon_milp.methods.sizes_phases import ConcurrentCuts, Construction, Lagrangian, TableSearch, multipliers_of_sizes
+from kanon_milp.methods.sizes_phases import (
+    ConcurrentCuts,
+    Construction,
+    LagrangianParams,
+    TableSearch,
+    multipliers_of_sizes,
+)
 from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.resources import PAIR_SECONDS
 from kanon_milp.solvers.proof import REGISTERED
 from kanon_milp.system.limit import Limit
 from kanon_milp.system.parameters import number, parameters
-
-if TYPE_CHECKING:
-    from kanon_milp.methods.branching import RequiredBranching
 
 
 @parameters("turns")
@@ -220,7 +223,7 @@ class Turns:
         """What so many units of bound or loss a second come to in these seconds."""
         best = known.best
         gap = 1.0 if best is None else max(best.cost - known.tracker.bound, 1)
-        return Estimate(seconds, min(rate * seconds / gap, 1.0))
+        return Estimate(seconds, min(rate * seconds / gap, 1.0) if rate and seconds else 0.0)
 
     def after_search(self, known: Known) -> None:
         """Decide what comes next."""
@@ -254,7 +257,7 @@ class Turns:
         charges, cuts = valued.point.charges, valued.cuts
         hard = (charges is not None and charges.any()) or valued.branching_share(known)
         if best is not None and (self._few or not hard) and self.trial.look(pairs, limit):
-            if self.trial.long and valued.branching is None and cuts.exact is not None:
+            if self.trial.long and not valued.branching and cuts.exact is not None:
                 cuts.possible = self.trial.due = False  # branch and bound is quicker, mostly
                 return True
             return False
@@ -266,8 +269,8 @@ class Turns:
 class UnderRequirements(MoreThanSizes):
     """What is known where more than sizes is required.
 
-    point, proof: those of the required bound that prove most. cuts: the rounds of rank-1 cuts. branching: branch and
-    bound, once it has begun; branched: whether nothing more is to be had by it; idle: whether its nodes take long.
+    point, proof: those of the required bound that prove most. cuts: the rounds of rank-1 cuts. branching: whether
+    branch and bound has begun; branched: whether nothing more is to be had by it; idle: whether its nodes take long.
     stalled: whether the bound does not rise any more. by_sizes: what a search by sizes alone knows, whose table has few
     groups that do not satisfy the requirements.
     """
@@ -277,8 +280,7 @@ class UnderRequirements(MoreThanSizes):
         self.proof: Proof | None = None
         self.stalled = not known.session.problem.attributes
         self.cuts = RequiredCuts(known)
-        self.branching: RequiredBranching | None = None
-        self.branched, self.idle = False, False
+        self.branching, self.branched, self.idle = False, False, False
         self.by_sizes: Known | None = None
         self.turns = Turns(known)
         self._known = known
@@ -359,36 +361,44 @@ def valued_of(known: Known) -> UnderRequirements:
     return known.valued
 
 
-class RequiredMultipliers(Phase):
-    """Multipliers of sizes to begin with, and what users have registered."""
+class Lagrangian(ByShare):
+    """Multipliers of sizes, which lead all that comes after them, and what users have registered."""
 
     name = "lagrangian"
+    numbers = LagrangianParams
     step = "bound"
 
     def applies(self, known: Known) -> bool:
         """Once."""
-        return not known.sizes_only and known.dual is None
-
-    def estimate(self, known: Known) -> Estimate:
-        """Nothing goes without it."""
-        return Estimate(known.seconds(known.get(TurnParams).share), 1.0)
+        return known.dual is None
 
     def run(self, known: Known, limit: Limit) -> None:
-        """In a part of the first turn, but where sizes are nearly all that counts."""
+        """Until its share is over, or it proves the table at hand: a part of the first turn under requirements, but
+        where sizes are nearly all that counts."""
+        if known.sizes_only:
+            params = known.get(LagrangianParams)
+            seconds = math.inf if limit.seconds is None else min(params.share * limit.left, params.seconds)
+            self._rise(known, limit, seconds, params.evaluations)
+            return
         known.valued = valued = UnderRequirements(known)
         valued.turns.begin(known)
-        params, instance, best = known.get(RequiredBoundParams), known.instance, known.best
+        required = known.get(RequiredBoundParams)
         if counts_many_values(known.session):
             self._by_sizes(known, valued)
         else:
-            share = limit if limit.seconds is None else limit.part(params.sizes_share * valued.turns.seconds)
-            iterations = 10 * params.counted_iterations if known.counted else None
-            target = None if best is None else float(best.cost)
-            bounded = BoundLimit(share.ends, limit.interrupt, target, iterations)
-            known.dual = multipliers_of_sizes(known.session, known.tracker, bounded)
+            self._rise(known, limit, required.sizes_share * valued.turns.seconds, 10 * required.counted_iterations)
         assert known.dual is not None
         exact = ExactDual(round_multipliers(known.dual.multipliers), denominator=DENOMINATOR)
-        valued.take(DualPoint(known.dual.multipliers), prove(instance, exact, params=known.get(SubproblemParameters)))
+        proof = prove(known.instance, exact, params=known.get(SubproblemParameters))
+        valued.take(DualPoint(known.dual.multipliers), proof)
+
+    @staticmethod
+    def _rise(known: Known, limit: Limit, seconds: float, evaluations: int) -> None:
+        share, best, began = limit if limit.seconds is None else limit.part(seconds), known.best, time.perf_counter()
+        target, counted = None if best is None else float(best.cost), evaluations if known.counted else None
+        bounded = BoundLimit(share.ends, limit.interrupt, target, counted)
+        known.dual = known.plain = multipliers_of_sizes(known.session, known.tracker, bounded)
+        known.iteration_seconds = (time.perf_counter() - began) / max(known.dual.evaluations, 1)
 
     @staticmethod
     def _by_sizes(known: Known, valued: UnderRequirements) -> None:
@@ -445,7 +455,7 @@ class SearchBySizes(Phase):
             known.keep(mended(known.instance, alone.best, alone.dual.phi, known.limit, seed, params))
 
 
-class _Raises(Phase):
+class Raising(Phase):
     """What raises the bound in its part of a turn."""
 
     step = "bound"
@@ -462,7 +472,7 @@ class _Raises(Phase):
         return valued if valued is not None and valued.by_sizes is None and valued.turns.bound_is_due else None
 
 
-class RequiredBound(_Raises):
+class RequiredBound(Raising):
     """The bound with the requirements inside the subproblems, and its proof in integers."""
 
     name = "required bound"
@@ -516,7 +526,7 @@ class RequiredBound(_Raises):
         turns.rises = averaged(turns.rises, float(valued.value - before), began)
 
 
-class RequiredCutRounds(_Raises):
+class RequiredCutRounds(Raising):
     """Rank-1 cuts under requirements, once the bound without them has stalled."""
 
     name = "cuts"
@@ -535,32 +545,6 @@ class RequiredCutRounds(_Raises):
             part, point = limit.part(turns.bound_share * turns.seconds), valued.point
             known_charges = point if point.charges is not None else replace(point, charges=np.zeros(0))
             valued.cuts.rise(known_charges, part, limit)
-
-
-class RequiredBranches(_Raises):
-    """Branch and bound from the rank-1 cuts on."""
-
-    name = "branching"
-
-    def applies(self, known: Known) -> bool:
-        """Once the cuts have ended."""
-        valued = self._due(known)
-        return valued is not None and valued.stalled and not valued.cuts.possible and valued.branches(known)
-
-    def run(self, known: Known, limit: Limit) -> None:
-        """A turn, but for the node that it ends in."""
-        from kanon_milp.methods.branching import RequiredBranching  # imports the compiler
-
-        valued = valued_of(known)
-        turns = valued.turns
-        turns.next(known)
-        with turns.raising(known):
-            assert valued.cuts.rounds is not None
-            tree = valued.branching = valued.branching or RequiredBranching(known, valued.cuts.rounds)
-            before = tree.nodes, known.tracker.bound
-            valued.branched = not tree.solve(limit, limit.part(turns.bound_share * turns.seconds))
-            few = tree.nodes < before[0] + known.get(TurnParams).few_nodes
-            valued.idle = few and known.tracker.bound == before[1]
 
 
 class RequiredTableSearch(Phase):

@@ -6,6 +6,7 @@ import math
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from kanon_milp import __version__
-from kanon_milp.errors import NotProvenError, TooManyLevelVectorsError, printable
+from kanon_milp.errors import InputError, NotProvenError, TooManyLevelVectorsError, printable
 from kanon_milp.methods.description import describe_input, describe_problem
 from kanon_milp.methods.extension import Extension
 from kanon_milp.methods.plot import plot
@@ -24,10 +25,11 @@ from kanon_milp.problem.exact import in_words, plain
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers.call import SolverOptions
 from kanon_milp.system.arrays import Floats, Ints
-from kanon_milp.system.limit import Limit, Over
+from kanon_milp.system.limit import NO_LIMIT, Limit, Over
 from kanon_milp.system.markup import card
 from kanon_milp.system.text_tables import booktabs
 from kanon_milp.verify import Report
+from kanon_milp.verify.certificate import check_certificate
 
 if TYPE_CHECKING:
     from kanon_milp.bounds import Certificate, DualPoint
@@ -49,6 +51,8 @@ ROW: dict[str, Any] = {  # of `Result.to_frame`
     "verified": pl.Boolean,
     "seconds": pl.Float64,
 }
+MULTIPLIERS_SHARE = 0.5  # of the time that is left
+SECONDS = 60.0  # at most, for multipliers that a session has not computed, and for those under requirements
 NAMES = {"n": "rows", "m": "quasi-identifiers", "t_in": "row types"}  # for people
 
 
@@ -146,8 +150,7 @@ class Result:
 
     @property
     def objective(self) -> Numeric | None:
-        """What was optimized, of the released table: its loss, its number of groups, or the objective of a model that
-        was changed (`optimized` says which)."""
+        """What was optimized, of the released table; `optimized` says what that is."""
         return plain(self.exact_objective)
 
     @property
@@ -157,8 +160,7 @@ class Result:
 
     @property
     def bound(self) -> Numeric | None:
-        """Proven bound on the optimum: no table that satisfies the problem is better; of an extended model, none of its
-        solutions."""
+        """Proven bound on the optimum of the problem, or of an extended model."""
         return plain(self.exact_bound)
 
     @property
@@ -184,8 +186,6 @@ class Result:
         minimized, NotProvenError where it has to end before there is a certificate, and where there are too many level
         vectors for the checker.
         """
-        from kanon_milp.methods.certifying import certify_problem  # compiled code, only when asked for
-
         seconds = math.inf if time_limit is None else real_number(time_limit, "time_limit", "a number of seconds")
         limit = Limit(time.perf_counter() + seconds, interrupt)
         try:
@@ -238,8 +238,7 @@ class Result:
 
     @property
     def goal(self) -> str:
-        """What the objective is, in a word: "loss", "groups" (their number), or "objective" where a user's model has
-        another one."""
+        """What the objective is, in a word: "loss", "groups" (their number), or "objective" of a user's model."""
         if self.extension is not None and self.extension.objective is not None:
             return "objective"
         return "loss" if self.problem.objective == "loss" else "groups"
@@ -344,7 +343,6 @@ class Result:
         return [(name, f"{value:,.6g}" if isinstance(value, float) else str(value)) for name, value in known]
 
     def _row(self) -> dict[str, Any]:
-        """What came out, in a few plain values."""
         described, report = describe_problem(self.problem, self.row_types), self.report
         return {
             "problem": self.problem.title,
@@ -437,3 +435,51 @@ class Result:
 
 def _is_finite(value: object) -> bool:
     return isinstance(value, float) and math.isfinite(value)
+
+
+def certify_problem(
+    problem: Problem, dual: DualPoint | None, required: Floats | None = None, limit: Limit = NO_LIMIT
+) -> Certificate:
+    """The certificate that proves most; what it claims is what its checker makes of it.
+
+    dual: multipliers of the Lagrangian bound, None where there are none yet. required: float64, those of the bound
+    under requirements, over the row types that are split by what these are about. Raises InputError where the loss is
+    not what is minimized, `Over` where the limit is reached before there is any certificate.
+    """
+    from kanon_milp.bounds import certified_instance, certify, lagrangian  # compiled code, only when asked for
+
+    if dual is None:
+        instance = limit.call(certified_instance, problem)
+        dual = lagrangian(instance, seconds=_seconds(limit), interrupt=limit.interrupt)
+    found = limit.call(certify, problem, dual)
+    if problem.attributes:
+        with suppress(InputError, Over):  # a row without a candidate, numbers of more than 64 bits; too late
+            better = limit.call(_under_requirements, problem, dual, required, found, limit)
+            return found if better is None else better
+    return found
+
+
+def _seconds(limit: Limit) -> float:
+    """For multipliers, so that there is time to write down what they prove."""
+    return min(SECONDS, MULTIPLIERS_SHARE * limit.left)
+
+
+def _under_requirements(
+    problem: Problem, dual: DualPoint, required: Floats | None, sizes: Certificate, limit: Limit
+) -> Certificate | None:
+    """That of the bound under requirements, None where it proves no more."""
+    from kanon_milp.bounds.certificate import certify_required, first_multipliers, required_instance
+    from kanon_milp.bounds.lagrangian_bound import required_bound
+
+    instance = required_instance(problem)
+    if instance is None:
+        return None
+    known = required is not None and len(required) == instance.types.count
+    start = required if known else first_multipliers(instance, dual)
+    point = required_bound(instance, start, seconds=_seconds(limit), interrupt=limit.interrupt, small=False)
+    found = certify_required(problem, instance, point)
+    if found.bound < sizes.bound:
+        return None
+    # the checker knows less of some requirements, and may see more of some groups
+    proven = check_certificate(problem, found).bound
+    return replace(found, bound=proven) if proven > sizes.bound else None

@@ -127,23 +127,14 @@ def _asked(known: Known, phase: Phase, question: Callable[[Known], T], kind: typ
 
 @contextmanager
 def _users_code(known: Known, phase: Phase) -> Iterator[None]:
-    """Around a call of a phase: of one that a user has registered nothing is taken on trust."""
+    """Around a call of a phase: of one that a user has registered nothing is taken on trust, and the arrays of the
+    instance are the same afterwards."""
     if REGISTERED.get(phase.name) is not type(phase):
         yield
         return
     what = f'the phase "{phase.name}"'
     must = "return from applies a bool, from estimate an Estimate, and keep what run finds in known"
-    with own_code(what, must), known.tracker.users_code():
-        yield
-
-
-@contextmanager
-def _unchanged(known: Known, phase: Phase) -> Iterator[None]:
-    """Around a run: the arrays of the instance are the same after one of a user's own."""
-    if REGISTERED.get(phase.name) is not type(phase):
-        yield
-        return
-    with mutation_guard(known.instance, f'the phase "{phase.name}"'):
+    with mutation_guard(known.instance, what), own_code(what, must), known.tracker.users_code(what):
         yield
 
 
@@ -156,7 +147,7 @@ def logged(known: Known, phase: Phase) -> Iterator[None]:
         if phase.step and not phase.concurrent:
             stack.enter_context(clock.step(phase.step))
         try:
-            with _users_code(known, phase), _unchanged(known, phase):
+            with _users_code(known, phase):
                 yield
         finally:
             seconds = time.perf_counter() - began

@@ -196,17 +196,19 @@ class Session:
         if found is None:
             return self.finish(None, bound=bound, message=NO_COMMON_ROW)
         instance, assignment = found
-        prepared = replace(self.prepared, before=instance, instance=instance, steps=[])
-        result = replace(self, prepared=prepared).finish(assignment, bound=bound, message=message)
+        result = self._over(instance).finish(assignment, bound=bound, message=message)
         # with a bound, or a table to start with, a better table may have taken its place
         if result.groups is None or bound is not None or self.start is not None:
             return result
         types = self.prepared.before.types
         return replace(result, parts=partition.of_rows(types.type_of_rows(self.problem.table.keys).astype(np.int64)))
 
+    def _over(self, instance: Instance) -> Session:
+        """The same over another instance of the problem, without reductions."""
+        return replace(self, prepared=replace(self.prepared, before=instance, instance=instance, steps=[]))
+
     def held_against(self, claimed: Outcome, found: Found) -> Outcome:
-        """What a method claims, with its table; or with a better one that needs no method, where that refutes the
-        bound."""
+        """What a method claims, with its table, or with a better one that needs no method and refutes the bound."""
         scale = Scale.of_problem(self.instance)
         bound = claimed.both.value
         if bound is None or not found.report.ok or scale.refutes(found.objective, bound):
@@ -252,8 +254,7 @@ class Session:
         if made is None:
             return self._without_start(outcome, "no pattern makes the rows of some group alike")
         instance, assignment = made
-        prepared = replace(self.prepared, before=instance, instance=instance, steps=[])
-        session = replace(self, prepared=prepared)
+        session = self._over(instance)
         reached = None if outcome.found is None else outcome.found.objective
         given = None if outcome.proof == "optimal" else session._verified(assignment, reached)
         if given is None:
@@ -269,11 +270,8 @@ class Session:
 
     def _without_start(self, outcome: Outcome, why: str) -> Outcome:
         """The outcome with a note that the groups to start with were of no use; infeasible problems have no such."""
-        return (
-            outcome
-            if outcome.proof == "infeasible"
-            else outcome.noted(f"start was dropped: its groups give no table of this problem ({why})")
-        )
+        said = f"start was dropped: its groups give no table of this problem ({why})"
+        return outcome if outcome.proof == "infeasible" else outcome.noted(said)
 
     def end(self, outcome: Outcome) -> Result:
         """The result of an outcome. A table that the verifier refuses is not shown, its report is."""

@@ -4,14 +4,15 @@ Such classes add up groups, so that no group can be judged alone, as the hybrid 
 k-anonymity problem over its own columns, and the sets are linked by what rows release in the columns that they share
 (`presolve.linked_sets`): that gives a bound (`bounds.linked`), and tables by moves that keep all sets k-anonymous
 (`heuristics.linked_annealing`). Where nothing else is required, the model of all sets side by side is solved to the end
-(`LinkedCore`). Where there are other requirements, too, the bound holds as it is, and the table is one that is
+(`LinkedModels`). Where there are other requirements, too, the bound holds as it is, and the table is one that is
 k-anonymous in all columns together, which is so in each set of them. Then neighbourhoods of it are searched by the
 complete model with most pairs left out: row types near each other take any candidates that release the same as now in
-the columns that are held, and all others stay as they are.
+the columns that are held, and all others stay as they are. These steps are phases; direct MILP has the rest.
 """
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -25,10 +26,10 @@ from kanon_milp.formulations.restricted import RestrictedModel, solve_restricted
 from kanon_milp.heuristics.greedy import suppress_all
 from kanon_milp.heuristics.worker_pool import Effort
 from kanon_milp.methods.direct import settled, solve_milp
-from kanon_milp.methods.outcome import UNKNOWN, Bound, Outcome, Scale
+from kanon_milp.methods.outcome import Bound, Outcome
+from kanon_milp.methods.phases import Estimate, Known, LastModel, Phase
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session, limit_of
-from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.infeasibility import side_constraints
 from kanon_milp.presolve.instance import Instance
@@ -39,194 +40,339 @@ from kanon_milp.presolve.ragged import indptr_of
 from kanon_milp.presolve.reductions import Dropped, supports
 from kanon_milp.presolve.resources import PAIR_SECONDS
 from kanon_milp.problem.privacy import KAnonymity
-from kanon_milp.problem.privacy.cells import projections
+from kanon_milp.problem.privacy.instance_data import projections
 from kanon_milp.problem.problem import Problem
 from kanon_milp.system.arrays import Flags
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import Limit, Over
+from kanon_milp.system.parameters import number, parameters
 
 if TYPE_CHECKING:
-    from kanon_milp.bounds import DualPoint
-    from kanon_milp.bounds.linked import LinkedExtras, LinkedModel
+    from kanon_milp.bounds.linked import LinkedModel
 
-FEWEST_PAIRS = 2_000  # smaller models are soon solved
-LINKING_SHARE = 0.2  # of the time left, at most, for arrays
-BOUND_SHARE, BOUND_SECONDS = 0.2, 60.0  # of the time left, and at most, for the bound
-COUNTED_EVALUATIONS = 2_000  # of it, where work is counted instead of time
-# of the time left, for annealing, where the complete model can be declared afterwards and where not; seconds without a
-# limit
-ANNEAL_SHARE, MOST_SHARE, ANNEAL_SECONDS = 0.3, 0.8, 30.0
-BRIEF_SHARE, BRIEF_SECONDS = 0.1, 5.0  # the same where the model of all sets comes next
-JOINT_SHARE, JOINT_SECONDS = 0.15, 30.0  # of the time limit, and at most, for the table of all columns
-JOINT_ROUNDS = 20  # neighbourhoods of it, where work is counted instead of time
-SHARE, SECONDS = 0.4, 60.0  # of the time left, for neighbourhoods; seconds where there is no time limit
-NEAR_PAIRS = 1_000  # that the first neighbourhoods free
-WIDER, NARROWER = 1.5, 0.6  # times as many in the next one, after a model that was solved, and one that was not
-TURN_SECONDS = 5.0  # for one of them, at most; none is widened after half of that, nor where work is counted
-PATIENCE = 4  # rounds of them that find nothing
-COUNTED = 4  # annealings and rounds, where work is counted instead of time
-NODES = 50  # for each neighbourhood of these, at most
+
+@parameters("sets")
+@dataclass(frozen=True)
+class SetsParams:
+    """Bound, tables and models where several sets of quasi-identifiers are k-anonymous."""
+
+    fewest_pairs: int = number(2_000, "pairs; smaller models are soon solved")
+    linking_share: float = number(0.2, "of the time left, at most, for arrays", most=1)
+    bound_share: float = number(0.2, "of the time left, for the bound", most=1)
+    bound_seconds: float = number(60.0, "seconds for it, at most")
+    evaluations: int = number(2_000, "of it, where work is counted instead of time")
+    anneal_share: float = number(
+        0.3, "of the time left, for annealing, where the complete model can be declared afterwards", most=1
+    )
+    most_share: float = number(0.8, "the same where it cannot", most=1)
+    anneal_seconds: float = number(30.0, "seconds for it where there is no time limit")
+    brief_share: float = number(0.1, "of the time left, for it, where the model of all sets comes next", most=1)
+    brief_seconds: float = number(5.0, "seconds for it then, at most")
+    joint_share: float = number(0.15, "of the time left, for the table of all columns", most=1)
+    joint_seconds: float = number(30.0, "seconds for it, at most")
+    joint_rounds: int = number(20, "neighbourhoods of it, where work is counted instead of time", least=1)
+    share: float = number(0.4, "of the time left, for neighbourhoods", most=1)
+    seconds: float = number(60.0, "seconds for them where there is no time limit")
+    near_pairs: int = number(1_000, "pairs that the first neighbourhoods free")
+    wider: float = number(1.5, "times as many in the next one, after a model that was solved quickly", least=1)
+    narrower: float = number(0.6, "times as many after one that was not solved", most=1)
+    turn_seconds: float = number(5.0, "seconds for one of them, at most")
+    patience: int = number(4, "rounds of them that find nothing")
+    counted: int = number(4, "annealings and rounds, where work is counted instead of time")
+    nodes: int = number(50, "for each neighbourhood of these, at most", least=1)
+    ahead: int = number(5, "units above the bound, of the first tables that models look for; doubled each time")
+    smaller: float = number(0.95, "of the pairs of the model of all better tables, at most, has one of these", most=1)
+    model_pairs: int = number(40_000, "pairs of a model of all sets; more are not solved in minutes")
+
+
+class LinkedKnown(Known):
+    """What phases know where sets of quasi-identifiers are linked. linked: the sets, and what links them; None before
+    that is known, and where it cannot be. annealed: the table that was annealed."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.params = self.get(SetsParams)
+        self.linked: LinkedSets | None = None
+        self.annealed: Assignment | None = None
+        self.by_nodes = self.session.options.node_limit is not None
+
+    def keep(self, table: Assignment | None) -> None:
+        """Take a table if it is the cheapest, and the verifier accepts it: no group can be judged alone."""
+        if table is None or (self.best is not None and self.best.cost <= table.cost):
+            return
+        if self.session.release(table).report.ok:
+            self.tracker.better(table)
+
+    @property
+    def sets_alone(self) -> bool:
+        """Whether nothing but sets of quasi-identifiers is required."""
+        return all(isinstance(each, KAnonymity) for each in self.session.problem.requirements)
+
+    @property
+    def has_model(self) -> bool:
+        """Whether the model of the sets is all there is to it, and likely to be solved."""
+        if self.linked is None or not self.sets_alone or self.by_nodes:
+            return False
+        return (
+            self.session.formulation.name == "strong" and self.linked.parts.candidates.pairs <= self.params.model_pairs
+        )
+
+    @property
+    def fits(self) -> bool:
+        """Whether there is time to declare the complete model."""
+        return self.instance.candidates.pairs * PAIR_SECONDS <= self.limit.left
 
 
 def solve_from_good_table(session: Session) -> Result:
     """Direct MILP, from a bound and a good table where several sets of quasi-identifiers have their own k."""
-    problem, instance = session.problem, session.instance
-    if problem.separable or problem.objective != "loss" or instance.candidates.pairs < FEWEST_PAIRS:
+    problem, params = session.problem, session.parameters.of(SetsParams)
+    few = session.instance.candidates.pairs < params.fewest_pairs
+    if problem.separable or problem.objective != "loss" or few:
         return solve_milp(session)
-    table, bound, point = None, UNKNOWN, None
-    with session.clock.step("bound"):
-        linked = _linked(session)
-        if linked is not None:
-            point, units = _bound(session, linked)
-            bound = Bound(units * instance.levels.unit, ("own bound",))
-    if not side_constraints(problem):
-        with session.clock.step("search"):
-            started = None
-            if linked is not None and point is not None:
-                started = _annealed(session, linked, point)
-        if linked is not None and point is not None and started is not None and LinkedCore.applies(session, linked):
-            core = _core(session, linked, point, started, bound)
-            if core is not None and core.solve():
-                return _ended(session, core)
-            if core is not None:
-                started, bound = (
-                    core.tracker.best,
-                    Bound(core.tracker.proven * instance.levels.unit, core.tracker.proven_by),
-                )
-        with session.clock.step("search"):
-            table = _good_table(session, started)
-    if table is not None:
-        session = replace(session, known=table)
-        if bound.value is not None and table.cost * instance.levels.unit <= bound.value:
-            return session.end(session.fallback(Outcome(bound=bound)))
-    return solve_milp(session, known=None if bound.value is None else Outcome(bound=bound))
+    from kanon_milp.methods.scheduler import begun, outcome_of, run_phases
+
+    limit = replace(session.limit, interrupt=session.interrupt or threading.Event())
+    sides = side_constraints(problem)
+    with begun(LinkedKnown, session, limit) as known:
+        run_phases(known, [LinkedBound()] if sides else [kind() for kind in PHASES])
+    tracker = known.tracker
+    if known.ended or (known.settled and not limit.asked and not sides):
+        return session.end(outcome_of(known))
+    bound = Outcome(bound=Bound(tracker.proven * session.instance.levels.unit, tracker.proven_by))
+    begin = session if sides or known.best is None else replace(session, known=known.best)
+    result = solve_milp(begin, known=bound if tracker.proven > 0 else None)
+    return replace(result, phases=(*known.log, *result.phases))
 
 
-def _core(
-    session: Session, linked: LinkedSets | None, point: DualPoint, table: Assignment, bound: Bound
-) -> LinkedCore | None:
-    """What is to be solved from this table and bound; None where that is too much, exact numbers would need more than
-    64 bits, or the table has rows in classes that are too small."""
-    if linked is None or not LinkedCore.applies(session, linked):
-        return None
-    option, group = linked.places(table)
-    if bound.value is None or (option < 0).any() or (group < 0).any():
-        return None
-    from kanon_milp.bounds.linked import LinkedExtras  # compiled code
-
-    try:
-        extras = LinkedExtras.of(linked, point.multipliers)
-    except InputError:
-        return None
-    tracker = Tracker(session.instance.levels.unit, session.clock.began, session.on_progress)
-    tracker.higher(int(bound.value / session.instance.levels.unit), ("own bound",))
-    if session.release(table).report.ok:
-        tracker.better(table)
-    return None if tracker.best is None else LinkedCore(session, extras, tracker, session.limit)
+def _of(known: Known) -> LinkedKnown:
+    assert isinstance(known, LinkedKnown)
+    return known
 
 
-def _ended(session: Session, core: LinkedCore) -> Result:
-    """The result of the models of all sets."""
-    tracker, unit = core.tracker, session.instance.levels.unit
-    assert tracker.best is not None
-    reason = "gap_limit" if core.settled else session.limit.reason
-    outcome = Outcome(
-        size=core.size, bound=Bound(tracker.proven * unit, tracker.proven_by), trajectory=tuple(tracker.trajectory)
-    )
-    found = session.release(tracker.best)
-    return session.end(outcome.stopped(reason, core.message).with_table(found, Scale.of_problem(session.instance)))
+class _LinkedPhase(Phase):
+    """One of those of linked sets, which come once each, in their order."""
+
+    step = "search"
+
+    def __init__(self) -> None:
+        self._done = False
+
+    def applies(self, known: Known) -> bool:
+        """Once."""
+        return not self._done and self._useful(_of(known))
+
+    def estimate(self, known: Known) -> Estimate:
+        """As long as it takes."""
+        return Estimate(known.seconds(1.0), 1.0)
+
+    def run(self, known: Known, limit: Limit) -> None:
+        """Once."""
+        self._done = True
+        self._run(_of(known), limit)
+
+    def _useful(self, known: LinkedKnown) -> bool:
+        return True
+
+    def _run(self, known: LinkedKnown, limit: Limit) -> None:
+        raise NotImplementedError
 
 
-def _linked(session: Session) -> LinkedSets | None:
-    """The sets and what links them; None where the time is too short, or some row has no class that is large enough."""
-    try:
-        return session.limit.share(LINKING_SHARE).call(linked_sets, session.instance)
-    except Over:
-        return None
+class LinkedBound(_LinkedPhase):
+    """What links the sets, and the best multipliers that are found within a part of the time."""
+
+    name = "linked bound"
+    step = "bound"
+
+    def _run(self, known: LinkedKnown, limit: Limit) -> None:
+        params = known.params
+        try:
+            # None where some row has no class that is large enough
+            known.linked = limit.share(params.linking_share).call(linked_sets, known.instance)
+        except Over:
+            return
+        if known.linked is None:
+            return
+        from kanon_milp.bounds.linked import linked_bound, proven_units
+
+        if known.by_nodes:
+            limits = BoundLimit(limit.ends, limit.interrupt, iterations=params.evaluations)
+        else:
+            left = params.bound_seconds
+            left = left if limit.seconds is None else min(params.bound_share * limit.left, left)
+            limits = BoundLimit(time.perf_counter() + left, limit.interrupt)
+        known.dual = linked_bound(known.linked, limits, known.session.options.threads)
+        try:
+            known.tracker.higher(proven_units(known.linked, known.dual), ("own bound",))
+        except InputError:  # exact numbers would need more than 64 bits
+            return
 
 
-def _bound(session: Session, linked: LinkedSets) -> tuple[DualPoint, int]:
-    """The best multipliers that are found within the limit, and what they prove; 0 where exact numbers would need more
-    than 64 bits."""
-    from kanon_milp.bounds.linked import linked_bound, proven_units  # compiled code, as below
+class LinkedAnnealing(_LinkedPhase):
+    """A table by annealing, where nothing but sets of quasi-identifiers is required."""
 
-    limit = session.limit
-    if session.options.node_limit is not None:
-        limits = BoundLimit(limit.ends, limit.interrupt, iterations=COUNTED_EVALUATIONS)
-    else:
-        left = BOUND_SECONDS if limit.seconds is None else min(BOUND_SHARE * limit.left, BOUND_SECONDS)
-        limits = BoundLimit(time.perf_counter() + left, limit.interrupt)
-    point = linked_bound(linked, limits, session.options.threads)
-    try:
-        return point, proven_units(linked, point)
-    except InputError:
-        return point, 0
+    name = "linked annealing"
 
+    def _useful(self, known: LinkedKnown) -> bool:
+        return known.sets_alone and known.dual is not None
 
-def _annealed(session: Session, linked: LinkedSets, point: DualPoint) -> Assignment | None:
-    """A table by annealing, where nothing but sets of quasi-identifiers is required; None where it has no table to
-    start with."""
-    from kanon_milp.heuristics.linked_annealing import LinkedAnnealingParameters, anneal_sets
+    def _run(self, known: LinkedKnown, limit: Limit) -> None:
+        known.keep(suppress_all(known.instance))
+        if known.best is None or known.linked is None or known.dual is None:
+            return
+        from kanon_milp.heuristics.linked_annealing import LinkedAnnealingParameters, anneal_sets
 
-    if not all(isinstance(each, KAnonymity) for each in session.problem.requirements):
-        return None
-    starts = [each for each in (session.first, suppress_all(session.instance)) if each is not None]
-    starts = [each for each in starts if session.release(each).report.ok]
-    if not starts or session.limit.over:
-        return None
-    limit, annealings = session.limit, None
-    if session.options.node_limit is not None:
-        annealings = COUNTED
-    else:
-        fits = session.instance.candidates.pairs * PAIR_SECONDS <= limit.left
-        left = ANNEAL_SECONDS if limit.seconds is None else limit.left * (ANNEAL_SHARE if fits else MOST_SHARE)
-        if LinkedCore.applies(session, linked):
-            left = min(left, BRIEF_SHARE * limit.left, BRIEF_SECONDS)
-        limit = limit.part(left)
-    start = min(starts, key=lambda each: each.cost)
-    effort, params = Effort(limit.ends, limit.interrupt, annealings), session.parameters.of(LinkedAnnealingParameters)
-    return anneal_sets(linked, start, point.phi, effort, session.options.seed, params)
+        params, annealings = known.params, known.params.counted if known.by_nodes else None
+        if not known.by_nodes:
+            share = params.anneal_share if known.fits else params.most_share
+            left = params.anneal_seconds if limit.seconds is None else limit.left * share
+            if known.has_model:
+                left = min(left, params.brief_share * limit.left, params.brief_seconds)
+            limit = limit.part(left)
+        effort, seed = Effort(limit.ends, limit.interrupt, annealings), known.session.options.seed
+        moves = known.get(LinkedAnnealingParameters)
+        known.annealed = anneal_sets(known.linked, known.best, known.dual.phi, effort, seed, moves)
+        known.keep(known.annealed)
 
 
-def _good_table(session: Session, annealed: Assignment | None) -> Assignment | None:
-    """The best table found, which is valid; None where none is."""
-    others = (_of_all_columns(session) if annealed is None else annealed, session.first)
-    valid = [each for each in others if each is not None and session.release(each).report.ok]
-    if not valid:
-        return None
-    table = min(valid, key=lambda each: each.cost)
-    limit = session.limit
-    if session.options.node_limit is None:
-        fits = session.instance.candidates.pairs * PAIR_SECONDS <= limit.left
-        seconds = SECONDS if limit.seconds is None else limit.left * (SHARE if fits else 1.0)
-        limit = limit.part(seconds)
-    return _improved(session, table, limit)
+class LinkedModels(_LinkedPhase):
+    """Models of the tables up to some loss, which grows until there is one."""
+
+    name = "linked models"
+    step = ""
+
+    def _useful(self, known: LinkedKnown) -> bool:
+        return known.has_model and known.annealed is not None and known.best is not None
+
+    def _run(self, known: LinkedKnown, limit: Limit) -> None:
+        """Model after model, until table and bound meet or the time is over."""
+        assert known.linked is not None
+        assert known.dual is not None
+        assert known.best is not None
+        option, group = known.linked.places(known.best)
+        if (option < 0).any() or (group < 0).any():  # rows in classes that are too small
+            return
+        from kanon_milp.bounds.linked import LinkedExtras
+
+        try:
+            extras = LinkedExtras.of(known.linked, known.dual.multipliers)
+        except InputError:  # exact numbers would need more than 64 bits
+            return
+        ahead = known.params.ahead
+        while not known.settled and not limit.over:
+            loss, near = known.best.cost - 1, known.tracker.bound + ahead
+            model = extras.up_to(loss, known.best)
+            if near < loss:
+                smaller = extras.up_to(near, known.best)
+                if len(smaller.pairs) <= known.params.smaller * len(model.pairs):
+                    loss, model = near, smaller
+            last = loss == known.best.cost - 1  # the model of all better tables
+            if not self._decide(known, model, loss, limit) or last:
+                break
+            ahead *= 2
+        known.ended = known.settled or limit.over
+
+    @staticmethod
+    def _decide(known: LinkedKnown, left: LinkedModel, loss: int, limit: Limit) -> bool:
+        """The cheapest table of one model, which has all up to this loss; False where it was not solved to the end."""
+        session, tracker = known.session, known.tracker
+        assert known.best is not None
+        model, start = left.model(), left.start(known.best)
+        with session.clock.step("solve"):
+            answer = solve_restricted(
+                model, session.adapter, session.options, limit, start=start, most=loss + 1, on_progress=tracker.show
+            )
+        known.model = LastModel((model.variables, model.constraints), answer.backed_by, answer.message)
+        if answer.bound is not None:
+            tracker.higher(answer.bound, answer.backed_by)
+        table = None if answer.x is None else left.table(answer.x)
+        known.keep(table)
+        return table is not None and answer.solved
 
 
-def _of_all_columns(session: Session) -> Assignment | None:
-    """A table that is k-anonymous in all columns together, by the hybrid method; None where that would be late."""
-    from kanon_milp.methods.hybrid import solve_hybrid  # compiled code that nothing else here needs
+class JointTable(_LinkedPhase):
+    """A table that is k-anonymous in all columns together, by the hybrid method, where none was annealed."""
 
-    options, clock = session.options, Clock()
-    counted = options.node_limit is not None
-    left = session.limit.left
-    seconds = None if counted else min(JOINT_SHARE * left, JOINT_SECONDS)
-    options = replace(options, time_limit=seconds, node_limit=None, gap=0.0, log_file=None)
-    prepared = presolve(stricter(session.problem), clock, merge=True, limit=limit_of(clock, options, session.interrupt))
-    joint = Session(
-        prepared,
-        session.formulation,
-        session.adapter,
-        options,
-        clock,
-        "search",
-        session.interrupt,
-        JOINT_ROUNDS if counted else None,
-    )
-    result = settled(joint) or solve_hybrid(joint)
-    if result.groups is None:
-        return None
-    return assignment_of_groups(session.prepared, result.groups)
+    name = "joint table"
+
+    def _useful(self, known: LinkedKnown) -> bool:
+        return known.annealed is None
+
+    def _run(self, known: LinkedKnown, limit: Limit) -> None:
+        from kanon_milp.methods.hybrid import solve_hybrid  # compiled code that nothing else here needs
+
+        session, params, clock = known.session, known.params, Clock()
+        seconds = None if known.by_nodes else min(params.joint_share * limit.left, params.joint_seconds)
+        options = replace(session.options, time_limit=seconds, node_limit=None, gap=0.0, log_file=None)
+        within = limit_of(clock, options, session.interrupt)
+        prepared = presolve(stricter(session.problem), clock, merge=True, limit=within)
+        joint = Session(
+            prepared,
+            session.formulation,
+            session.adapter,
+            options,
+            clock,
+            "search",
+            session.interrupt,
+            params.joint_rounds if known.by_nodes else None,
+            parameters=session.parameters,
+        )
+        result = settled(joint) or solve_hybrid(joint)
+        if result.groups is not None:
+            known.keep(assignment_of_groups(session.prepared, result.groups))
+
+
+class SetNeighbourhoods(_LinkedPhase):
+    """Neighbourhoods of the best table, until none of several finds anything."""
+
+    name = "neighbourhoods of sets"
+
+    def _useful(self, known: LinkedKnown) -> bool:
+        return known.best is not None
+
+    def _run(self, known: LinkedKnown, limit: Limit) -> None:
+        params, fruitless, rounds = known.params, 0, 0
+        if not known.by_nodes:
+            share = params.share if known.fits else 1.0
+            limit = limit.part(params.seconds if limit.seconds is None else share * limit.left)
+        random = np.random.default_rng(known.session.options.seed)
+        kinds = list(_held(known.session.problem))
+        sizes = [float(params.near_pairs)] * len(kinds)
+        assert known.best is not None
+        while fruitless < params.patience and not (known.by_nodes and rounds >= params.counted):
+            before, rounds = known.best.cost, rounds + 1
+            for kind, held in enumerate(kinds):
+                if limit.over:
+                    return
+                pairs = neighbourhood(known.instance, known.best, held, int(sizes[kind]), random)
+                began = time.perf_counter()
+                found, solved = self._rebuilt(known, known.best, pairs, limit)
+                if not solved:
+                    sizes[kind] *= params.narrower
+                elif not known.by_nodes and time.perf_counter() - began < params.turn_seconds / 2:
+                    sizes[kind] *= params.wider
+                known.keep(found)
+            fruitless = 0 if known.best.cost < before else fruitless + 1
+
+    @staticmethod
+    def _rebuilt(known: LinkedKnown, table: Assignment, pairs: Flags, limit: Limit) -> tuple[Assignment | None, bool]:
+        """The best table of these pairs that the solver finds, None if it finds none; and whether none is better."""
+        session, params = known.session, known.params
+        step = _only(session.instance, pairs)
+        rest = step.instance
+        limit = limit if known.by_nodes else limit.part(params.turn_seconds)
+        try:
+            model = RestrictedModel.of(rest, session.formulation, limit)
+        except Over:
+            return None, False
+        options = session.adapter.suited(replace(session.options, log_file=None), session.formulation.tune(rest))
+        if options.node_limit is not None:
+            options = replace(options, node_limit=min(options.node_limit, params.nodes))
+        here = replace(table, candidate=np.searchsorted(step.origin, table.candidate))
+        answer = solve_restricted(model.linear, session.adapter, options, limit, start=model.start(here))
+        return None if answer.x is None else step.invert(model.assignment(answer.x)), answer.solved
+
+
+PHASES: tuple[type[_LinkedPhase], ...] = (LinkedBound, LinkedAnnealing, LinkedModels, JointTable, SetNeighbourhoods)
 
 
 def stricter(problem: Problem) -> Problem:
@@ -234,31 +380,6 @@ def stricter(problem: Problem) -> Problem:
     least = max(each.k for each in problem.requirements if isinstance(each, KAnonymity))
     others = [each for each in problem.requirements if not isinstance(each, KAnonymity)]
     return replace(problem, privacy=[KAnonymity(least), *others], name=f"{problem.name}, all columns together")
-
-
-def _improved(session: Session, table: Assignment, limit: Limit) -> Assignment:
-    """The best table after neighbourhoods of it, until none of several finds anything, or the limit."""
-    best, fruitless, rounds = table, 0, 0
-    random = np.random.default_rng(session.options.seed)
-    counted = session.options.node_limit is not None
-    kinds = list(_held(session.problem))
-    sizes = [float(NEAR_PAIRS)] * len(kinds)
-    while fruitless < PATIENCE and not (counted and rounds >= COUNTED):
-        before, rounds = best.cost, rounds + 1
-        for kind, held in enumerate(kinds):
-            if limit.over:
-                return best
-            pairs = neighbourhood(session.instance, best, held, int(sizes[kind]), random)
-            began = time.perf_counter()
-            found, solved = _rebuilt(session, best, pairs, limit)
-            if not solved:
-                sizes[kind] *= NARROWER
-            elif not counted and time.perf_counter() - began < TURN_SECONDS / 2:
-                sizes[kind] *= WIDER
-            if found is not None and found.cost < best.cost and session.release(found).report.ok:
-                best = found
-        fruitless = 0 if best.cost < before else fruitless + 1
-    return best
 
 
 def _held(problem: Problem) -> Iterator[Sequence[str]]:
@@ -293,23 +414,6 @@ def neighbourhood(
     return found
 
 
-def _rebuilt(session: Session, table: Assignment, pairs: Flags, limit: Limit) -> tuple[Assignment | None, bool]:
-    """The best table of these pairs that the solver finds, None if it finds none; and whether none is better."""
-    step = _only(session.instance, pairs)
-    rest = step.instance
-    limit = limit if session.options.node_limit is not None else limit.part(TURN_SECONDS)
-    try:
-        model = RestrictedModel.of(rest, session.formulation, limit)
-    except Over:
-        return None, False
-    options = session.adapter.suited(replace(session.options, log_file=None), session.formulation.tune(rest))
-    if options.node_limit is not None:
-        options = replace(options, node_limit=min(options.node_limit, NODES))
-    here = replace(table, candidate=np.searchsorted(step.origin, table.candidate))
-    answer = solve_restricted(model.linear, session.adapter, options, limit, start=model.start(here))
-    return None if answer.x is None else step.invert(model.assignment(answer.x)), answer.solved
-
-
 def _only(instance: Instance, pairs: Flags) -> Dropped:
     """The instance with only these pairs, bool (pairs,); its row types keep the values that classes are read off."""
     candidates = instance.candidates
@@ -319,70 +423,3 @@ def _only(instance: Instance, pairs: Flags) -> Dropped:
     fewer = replace(candidates, support=support, indptr=indptr, members=members)
     keep = support > 0
     return Dropped("neighbourhood", instance, replace(instance, candidates=fewer).subset(keep), np.flatnonzero(keep))
-
-
-AHEAD = 5  # units above the bound, of the first tables that are looked for; doubled each time
-SMALLER = 0.95  # of the pairs of the model of all better tables, at most, has one of the first tables
-MODEL_PAIRS = 40_000  # more are not solved in minutes
-
-
-@dataclass(eq=False)
-class LinkedCore:
-    """Models of the tables up to some loss, which grows until there is one.
-
-    size: variables and constraints of the last model. message: what the solver said.
-    """
-
-    session: Session
-    extras: LinkedExtras
-    tracker: Tracker
-    limit: Limit
-    size: tuple[int, int] = (0, 0)
-    message: str = ""
-
-    @staticmethod
-    def applies(session: Session, linked: LinkedSets) -> bool:
-        """Whether the model of the sets is all there is to it, and likely to be solved."""
-        problem = session.problem
-        alone = all(isinstance(each, KAnonymity) for each in problem.requirements) and not side_constraints(problem)
-        stated = session.formulation.name == "strong" and session.options.node_limit is None
-        return alone and stated and linked.parts.candidates.pairs <= MODEL_PAIRS
-
-    @property
-    def settled(self) -> bool:
-        """Whether table and bound are near enough to each other."""
-        best = self.tracker.best
-        return best is not None and self.tracker.bound >= best.cost * (1 - self.session.options.gap)
-
-    def solve(self) -> bool:
-        """Model after model, until table and bound meet or the time is over; False where something else goes on."""
-        ahead = AHEAD
-        while not self.settled and not self.limit.over:
-            best = self.tracker.best
-            assert best is not None
-            loss, near = best.cost - 1, self.tracker.bound + ahead
-            model = self.extras.up_to(loss, best)
-            if near < loss and len((smaller := self.extras.up_to(near, best)).pairs) <= SMALLER * len(model.pairs):
-                loss, model = near, smaller
-            if not self._decide(model, loss) or loss == best.cost - 1:
-                break  # the model of all better tables was the last one
-            ahead *= 2
-        return self.settled or self.limit.over
-
-    def _decide(self, left: LinkedModel, loss: int) -> bool:
-        """The cheapest table of one model, which has all up to this loss; False where it was not solved to the end."""
-        session, tracker, limit = self.session, self.tracker, self.limit
-        assert tracker.best is not None
-        model, start = left.model(), left.start(tracker.best)
-        self.size = (model.variables, model.constraints)
-        with session.clock.step("solve"):
-            answer = solve_restricted(
-                model, session.adapter, session.options, limit, start=start, most=loss + 1, on_progress=tracker.show
-            )
-        self.message = answer.message
-        if answer.bound is not None:
-            tracker.higher(answer.bound, answer.backed_by)
-        table = None if answer.x is None else left.table(answer.x)
-        if table is not None and session.release(table).report.ok:
-            tracker.better(table)
-        return table is not None and answer.solved

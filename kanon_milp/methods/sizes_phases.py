@@ -6,17 +6,17 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from kanon_milp.bounds import BoundLimit, BoundTask, ProvenBound, best_registered, round_dual
+from kanon_milp.bounds import BoundLimit, BoundTask, DualPoint, ProvenBound, best_registered, round_dual
 from kanon_milp.bounds.built_in import COLUMN_GENERATION, LAGRANGIAN, RELAX_AND_CUT, certified
 from kanon_milp.bounds.parameters import FixingParameters
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.heuristics.search import Search
 from kanon_milp.heuristics.worker_pool import Effort
-from kanon_milp.methods.phases import Estimate, Known, Phase, RestrictedModelParams
+from kanon_milp.methods.phases import ByShare, Estimate, Known, Phase, RestrictedModelParams
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.instance import Instance
@@ -24,9 +24,6 @@ from kanon_milp.presolve.resources import PAIR_SECONDS, SOLVE_SECONDS
 from kanon_milp.system.arrays import Flags
 from kanon_milp.system.limit import Limit
 from kanon_milp.system.parameters import number, parameters
-
-if TYPE_CHECKING:
-    from kanon_milp.bounds import DualPoint
 
 AGAIN = 1_000_000  # between the seeds of two searches
 
@@ -182,48 +179,15 @@ def multipliers_of_sizes(session: Session, tracker: Tracker, limit: BoundLimit) 
     return proven.dual
 
 
-class Lagrangian(Phase):
-    """Multipliers, which lead all that comes after it, and what users have registered."""
-
-    name = "lagrangian"
-    step = "bound"
-
-    def applies(self, known: Known) -> bool:
-        """Once."""
-        return known.sizes_only and known.dual is None
-
-    def estimate(self, known: Known) -> Estimate:
-        """A share of the time."""
-        params = known.get(LagrangianParams)
-        return Estimate(known.seconds(params.share), params.gain)
-
-    def run(self, known: Known, limit: Limit) -> None:
-        """Until its share is over, or it proves the table at hand."""
-        params, began, best = known.get(LagrangianParams), time.perf_counter(), known.best
-        share = limit if limit.seconds is None else limit.part(min(params.share * limit.left, params.seconds))
-        bounded = BoundLimit(
-            ends=share.ends,
-            interrupt=limit.interrupt,
-            target=None if best is None else float(best.cost),
-            iterations=params.evaluations if known.session.iterations else None,
-        )
-        known.dual = known.plain = multipliers_of_sizes(known.session, known.tracker, bounded)
-        known.iteration_seconds = (time.perf_counter() - began) / max(known.dual.evaluations, 1)
-
-
-class Construction(Phase):
+class Construction(ByShare):
     """A table by the averages of the relaxation."""
 
     name = "construction"
+    numbers = ConstructionParams
 
     def applies(self, known: Known) -> bool:
         """As soon as there are multipliers."""
         return known.sizes_only and known.dual is not None and known.constructed_by is None
-
-    def estimate(self, known: Known) -> Estimate:
-        """Quick."""
-        params = known.get(ConstructionParams)
-        return Estimate(known.seconds(params.share), params.gain)
 
     def run(self, known: Known, limit: Limit) -> None:
         """At once."""
@@ -256,10 +220,11 @@ class FirstAnnealings(Phase):
                 search_of(known, effort, known.session.options.seed + 2 * AGAIN + turn).anneal()
 
 
-class TableSearch(Phase):
+class TableSearch(ByShare):
     """Annealing and neighbourhoods by turns: in each round, and once more with better multipliers."""
 
     name = "search"
+    numbers = SearchParams
     repeats = True
 
     def __init__(self) -> None:
@@ -272,11 +237,6 @@ class TableSearch(Phase):
             return False
         again = known.dual is not self._by and known.best is not None and not known.counted and not known.concurrent
         return self._round < known.round or again
-
-    def estimate(self, known: Known) -> Estimate:
-        """A share of the time, before what proves something."""
-        params = known.get(SearchParams)
-        return Estimate(known.seconds(params.share), params.gain)
 
     def run(self, known: Known, limit: Limit) -> None:
         """Until its share is over, but for what the phases after it need."""

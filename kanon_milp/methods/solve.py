@@ -11,7 +11,7 @@ from pathlib import Path
 import pyomo.environ as pyo
 
 from kanon_milp.errors import InputError, own_code, type_in_words
-from kanon_milp.formulations import Formulation, get_formulation
+from kanon_milp.formulations import get_formulation
 from kanon_milp.formulations.fingerprint import mark
 from kanon_milp.methods import registry
 from kanon_milp.methods.arguments import (
@@ -25,14 +25,13 @@ from kanon_milp.methods.arguments import (
 )
 from kanon_milp.methods.description import fingerprints
 from kanon_milp.methods.direct import settled, solve_direct
-from kanon_milp.methods.extension import check_model, not_compared
+from kanon_milp.methods.extension import check_model, not_compared, prepared_for_model
 from kanon_milp.methods.outcome import UNKNOWN, Bound, Found, Outcome, verified_objective
 from kanon_milp.methods.progress import live, telling
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session, limit_of
 from kanon_milp.presolve.instance import mutation_guard
-from kanon_milp.presolve.preparation import Prepared, presolve
-from kanon_milp.presolve.resources import too_large
+from kanon_milp.presolve.preparation import presolve
 from kanon_milp.problem.arguments import instance_of, text
 from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.solvers import DEFAULT, OnProgress, SolverAdapter
@@ -103,7 +102,7 @@ def solve(
     tuned = Parameters({} if parameters is None else instance_of(parameters, Mapping, "parameters", "a mapping"))
     begin = None if start is None else group_numbers(start, problem.table.n, "start")
     adapter, chosen = adapter_of(solver), get_formulation(formulation)
-    given = registry.given(adapter.name, chosen.name, options.node_limit, iteration_limit, dask)
+    given = registry.given(adapter.name, chosen.name, options.node_limit, iteration_limit, dask, tuned)
     named = registry.find(method, problem, given)
     if named is None or "solver" in named.takes:
         check_available(adapter)
@@ -114,7 +113,7 @@ def solve(
         limit = limit_of(clock, options, stop)
         enumerated = named is None or named.candidates
         prepared = presolve(problem, clock, reduced=chosen.reduced, merge=True, enumerated=enumerated, limit=limit)
-        threads = options.threads if can_begin_processes() else 1
+        threads = options.threads if options.threads == 1 or can_begin_processes() else 1
         runs = named or registry.choose(prepared, given, options.time_limit, threads, tuned)
         LOGGER.info("%r; method %s, solver %s", prepared, runs.name, adapter.name)
         begin_log(options)
@@ -134,19 +133,17 @@ def solve(
             start=begin,
             parameters=tuned,
         )
-        result = _with_what_fits(session) or settled(session) or _run(runs, session)
+        if prepared.shortage is not None and prepared.obstacle is None:  # not all candidates fit into time or memory
+            from kanon_milp.methods.some_patterns import solve_some_patterns  # compiled code
+
+            result = solve_some_patterns(session)
+        else:
+            result = settled(session) or _run(runs, session)
+        if tuned.unused:
+            said = f"nothing that ran has a use for {' and '.join(tuned.unused)}"
+            result = replace(result, message="; ".join(each for each in (result.message, said) if each))
     LOGGER.info("%s", result.summary())
     return result
-
-
-def _with_what_fits(session: Session) -> Result | None:
-    """The result where not all candidates fit into time or memory; None elsewhere."""
-    prepared = session.prepared
-    if prepared.shortage is None or prepared.obstacle is not None:
-        return None
-    from kanon_milp.methods.some_patterns import solve_some_patterns  # compiled code
-
-    return solve_some_patterns(session)
 
 
 def _run(method: registry.Method, session: Session) -> Result:
@@ -196,9 +193,7 @@ def build_model(problem: Problem, formulation: str = "strong") -> pyo.ConcreteMo
     """
     expect_problem(problem, "build_model")
     chosen = get_formulation(formulation)
-    instance = _with_all_candidates(problem, chosen, Clock()).instance
-    if message := too_large(instance):
-        raise InputError(message)
+    instance = prepared_for_model(problem, chosen, Clock()).instance
     model = chosen.build(instance)
     mark(model, instance, chosen.name)
     return model
@@ -236,7 +231,7 @@ def solve_model(
     with live(progress, adapter.name) as line, ctrl_c_sets(interrupt) as stop:
         on_stage, on_progress = telling(line, on_stage, on_progress)
         clock = Clock(on_stage)
-        prepared = _with_all_candidates(problem, chosen, clock)
+        prepared = prepared_for_model(problem, chosen, clock, declared=True)
         check_model(model, prepared, formulation)
         check_available(adapter)
         begin_log(options)
@@ -253,11 +248,3 @@ def solve_model(
             extension=not_compared(model, prepared.instance.levels.unit),
         )
         return solve_direct(session, model, own=False)
-
-
-def _with_all_candidates(problem: Problem, formulation: Formulation, clock: Clock) -> Prepared:
-    """An instance for a user's own model, which must have all candidates. Raises InputError if they do not fit."""
-    prepared = presolve(problem, clock, reduced=formulation.reduced, open_model=True)
-    if prepared.shortage is not None:
-        raise InputError(prepared.shortage.said())
-    return prepared

@@ -1,5 +1,9 @@
 """Where there is no time, or no memory, for the candidates of all level vectors: a table of some of them, improved
-until the limit, and a bound that needs no candidates."""
+until the limit, and a bound that needs no candidates.
+
+A round is a session of the hybrid method over candidates of its own: its phases know these alone, so no phase can go
+from one round to the next. What they share is a verified table of the problem; their runs are one log.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,7 @@ from kanon_milp.methods.hybrid import limit_of_search, solve_hybrid
 from kanon_milp.methods.outcome import Bound, Found, Outcome, Scale
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
+from kanon_milp.methods.tracker import PhaseRun
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance, recode, with_candidates
 from kanon_milp.presolve.partition import Partition, assignment_of_groups, partition_of_groups, released_partition
@@ -28,16 +33,23 @@ from kanon_milp.problem.recoding import Levels
 from kanon_milp.solvers import Progress
 from kanon_milp.system.arrays import Ints
 from kanon_milp.system.limit import Limit, Over
+from kanon_milp.system.parameters import number, parameters
 
-# of the time that is left: for a first table, and at least; for the bound; for the candidates of a round, and for all
-# of it, and at least
-GREEDY_SHARE, GREEDY_SECONDS = 0.5, 1.0
-BOUND_SHARE = 0.25
-CANDIDATES_SHARE = 0.1
-ROUND_SHARE, ROUND_SECONDS = 0.5, 5.0
-MOST_PAIRS = 10_000_000  # of a round
-RELEASES = 3  # tables are released and verified at the end of a round, and time is left for that
-SPREAD = 8  # one of so many level vectors is drawn from all
+
+@parameters("some_patterns")
+@dataclass(frozen=True)
+class SomePatternsParams:
+    """Rounds over some level vectors."""
+
+    greedy_share: float = number(0.5, "of the time left, for a first table", most=1)
+    greedy_seconds: float = number(1.0, "seconds for it, at least")
+    bound_share: float = number(0.25, "of the time left, for the bound", most=1)
+    candidates_share: float = number(0.1, "of the time left, for the candidates of a round", most=1)
+    round_share: float = number(0.5, "of the time left, for a round", most=1)
+    round_seconds: float = number(5.0, "seconds for it, at least")
+    most_pairs: int = number(10_000_000, "pairs of a round, at most", least=1)
+    releases: float = number(3.0, "times what a release and its check take is left at the end of a round")
+    drawn: int = number(8, "one of so many level vectors is drawn from all", least=1)
 
 
 def solve_some_patterns(session: Session) -> Result:
@@ -70,6 +82,10 @@ class _Search:
     release_seconds: float = 0.0
     round_: Prepared | None = None
     trajectory: list[tuple[float, float | None, float | None]] = field(default_factory=list)
+    phases: list[PhaseRun] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.params = self.session.parameters.of(SomePatternsParams)
 
     def begin(self) -> None:
         """The table of greedy, or the one that was given to start with; and what all rows lose at least."""
@@ -78,13 +94,13 @@ class _Search:
 
         session, before = self.session, self.session.prepared.before
         with session.clock.step("search"):
-            partition = greedy_partition(before, self.limit.share(GREEDY_SHARE, GREEDY_SECONDS))
+            partition = greedy_partition(before, self.limit.share(self.params.greedy_share, self.params.greedy_seconds))
         if partition is not None:
             self._release(partition)
         if session.start is not None:
             self._release(partition_of_groups(before, session.start))
         with session.clock.step("bound"):
-            self.proven = cheapest_without_candidates(before, self.levels, self.limit.share(BOUND_SHARE))
+            self.proven = cheapest_without_candidates(before, self.levels, self.limit.share(self.params.bound_share))
         self._note()
 
     def rounds(self) -> Iterator[Session]:
@@ -92,7 +108,11 @@ class _Search:
         better."""
         session, types = self.session, self.session.prepared.before.types
         draw = np.random.default_rng(session.options.seed)
-        while self.found is not None and self.limit.left > RELEASES * self.release_seconds and not self._enough:
+        while (
+            self.found is not None
+            and self.limit.left > self.params.releases * self.release_seconds
+            and not self._enough
+        ):
             if self.limit.asked:
                 return
             levels = self._some(max(self._affordable, 1), draw)
@@ -110,6 +130,7 @@ class _Search:
 
     def take(self, result: Result) -> None:
         """The table of a round, where it is better, and better still where its groups can keep more."""
+        self.phases += result.phases
         if (
             result.groups is None
             or result.report is None
@@ -132,7 +153,7 @@ class _Search:
         reason = (
             self.limit.reason if self.limit.over else shortage.reason if not session.iterations else "iteration_limit"
         )
-        outcome = Outcome(trajectory=tuple(self.trajectory))
+        outcome = Outcome(trajectory=tuple(self.trajectory), phases=tuple(self.phases))
         if session.problem.objective == "loss":
             outcome = replace(outcome, bound=Bound(self.proven * self.levels.unit, ("own bound",)))
         if self.round_ is not None:
@@ -165,9 +186,11 @@ class _Search:
     def _affordable(self) -> int:
         """The candidates of how many level vectors there is time and memory for."""
         count, valued = self.session.prepared.before.types.count, bool(self.session.problem.attributes)
-        left = CANDIDATES_SHARE * self.limit.left
+        left = self.params.candidates_share * self.limit.left
         timed = math.inf if math.isinf(left) else vectors_in_time(count, left)
-        return int(min(vectors_in_memory(count, valued=valued), timed, self.levels.count, MOST_PAIRS // count))
+        return int(
+            min(vectors_in_memory(count, valued=valued), timed, self.levels.count, self.params.most_pairs // count)
+        )
 
     def _inner(self, prepared: Prepared) -> Session:
         """A session over the instance of a round, which begins with the best table."""
@@ -175,8 +198,8 @@ class _Search:
         assert self.found is not None
         options = session.options
         if not math.isinf(self.limit.ends):
-            left = self.limit.left - RELEASES * self.release_seconds
-            seconds = max(ROUND_SHARE * left, min(ROUND_SECONDS, left))
+            left = self.limit.left - self.params.releases * self.release_seconds
+            seconds = max(self.params.round_share * left, min(self.params.round_seconds, left))
             options = replace(options, time_limit=time.perf_counter() - clock.began + seconds)
         known = assignment_of_groups(prepared, self.found.groups)
         tell = None if session.on_progress is None else self._tell
@@ -199,7 +222,7 @@ class _Search:
                 at = self._places(beside)
                 np.add.at(weight, at[at >= 0], rows[at >= 0])
         np.add.at(weight, used, weight.max() + 1.0 + rows)
-        drawn = number // SPREAD
+        drawn = number // self.params.drawn
         near = np.argsort(-weight, kind="stable")[: number - drawn]
         last = self._places(levels.last.vectors)
         return levels.only(

@@ -60,28 +60,28 @@ class Tracker:
     best: Assignment | None = None
     trajectory: list[tuple[float, float | None, float | None]] = field(default_factory=list)
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
-    _users: set[int] = field(default_factory=set, repr=False)  # threads in which code of a user's own runs
+    _users: dict[int, str] = field(default_factory=dict, repr=False)  # whose own code runs in which thread
     _own: set[int] = field(default_factory=lambda: {threading.get_ident()}, repr=False)  # threads of this package
     _guests: bool = False  # whether any code of a user's own has run: it may have begun threads
 
     @contextmanager
-    def users_code(self) -> Iterator[None]:
-        """Within the block a bound of this thread is a registered one: the word of a user's own code."""
+    def users_code(self, what: str) -> Iterator[None]:
+        """Within the block a bound of this thread is a registered one: the word of a user's own code. what: whose."""
         self._guests = True
-        self._users.add(threading.get_ident())
+        self._users[threading.get_ident()] = what
         try:
             yield
         finally:
-            self._users.discard(threading.get_ident())
+            self._users.pop(threading.get_ident(), None)
 
     def own_thread(self) -> None:
         """Take what this thread reports for the package's own, outside of code of a user's own."""
         self._own.add(threading.get_ident())
 
     @property
-    def in_users_code(self) -> bool:
-        """Whether code of a user's own runs in this thread."""
-        return threading.get_ident() in self._users
+    def in_users_code(self) -> str:
+        """Whose own code runs in this thread; empty where none does."""
+        return self._users.get(threading.get_ident(), "")
 
     def better(self, assignment: Assignment | None) -> None:
         """Take a table if it is the cheapest so far."""

@@ -67,7 +67,7 @@ class Assignment:
         if not len(self.row_type) == len(self.candidate) == len(self.rows):
             found = f"{len(self.row_type)}, {len(self.candidate)} and {len(self.rows)} entries"
             raise InputError(f"Assignment: row_type, candidate and rows must be of the same length, found {found}")
-        keys = candidates.candidate_of_pair().astype(np.int64) * types + candidates.members
+        keys = candidates.pair_keys(types)
         asked = self.candidate.astype(np.int64) * types + self.row_type
         pair = np.searchsorted(keys, asked)
         outside = (self.row_type < 0) | (self.row_type >= types) | (pair >= len(keys))
@@ -83,9 +83,8 @@ class Assignment:
     def rows_of_pairs(self, instance: Instance) -> Ints:
         """The number of rows of every pair, in the order of `Candidates.members`: the inverse of `from_pairs`."""
         candidates, types = instance.candidates, instance.types.count
-        keys = candidates.candidate_of_pair().astype(np.int64) * types + candidates.members
         rows = np.zeros(candidates.pairs, dtype=np.int64)
-        rows[np.searchsorted(keys, self.candidate * types + self.row_type)] = self.rows
+        rows[np.searchsorted(candidates.pair_keys(types), self.candidate * types + self.row_type)] = self.rows
         return rows
 
 

@@ -64,6 +64,10 @@ class Candidates:
         """The candidate of each pair, in the order of `members`."""
         return np.repeat(np.arange(self.count, dtype=np.int32), np.diff(self.indptr))
 
+    def pair_keys(self, types: int) -> Ints:
+        """A number for each pair, g·t + i, ascending. types: number t of row types."""
+        return self.candidate_of_pair().astype(np.int64) * types + self.members
+
     def cover_lists(self) -> list[list[int]]:
         """The covers as lists, for declaring a model."""
         members, bounds = self.members.tolist(), self.indptr.tolist()
@@ -169,6 +173,11 @@ class Instance:
         strict = max(size for size, _ in sizes)
         return np.where(self.exempt, max(always, 1), max(strict, 1)).astype(np.int64)
 
+    @property
+    def smallest_size(self) -> int:
+        """The smallest size κ ≥ 1 that all requirements together imply."""
+        return max(1, *(least_rows(requirement, self.table_group) for requirement in self.problem.requirements))
+
     def sensitive_codes(self, attributes: Sequence[str]) -> tuple[Ints, list[tuple[Label, ...]]]:
         """Joint sensitive value of each row type as a number, int64 (t,), and the values in that order."""
         if not attributes:  # all row types are alike then
@@ -202,8 +211,7 @@ def prepare(problem: Problem) -> Instance:
 
 
 def compress_table(problem: Problem) -> RowTypes:
-    """Row types of the problem's table, with the counts of all its sensitive attributes, and of the units where these
-    are counted."""
+    """Row types of the problem's table, with the counts of all its sensitive attributes, and units if counted."""
     table = problem.table
     units = [name for name in problem.attributes if name == table.unit]
     return compress(table.keys, table.quasi_identifiers, (*table.sensitive, *units))

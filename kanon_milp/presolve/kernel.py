@@ -10,7 +10,6 @@ import numpy as np
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions import Reduction, Step, supports
-from kanon_milp.problem.privacy.base import least_rows
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import Suppression
 from kanon_milp.system.arrays import Ints
@@ -69,7 +68,7 @@ class Kernel(Reduction[Kernelized]):
     def _apply(self, instance: Instance) -> Kernelized:
         types, candidates = instance.types, instance.candidates
         of_pair = candidates.candidate_of_pair()
-        k = max(least_rows(r, instance.table_group) for r in instance.problem.requirements)
+        k = instance.smallest_size
         spare = self.spare(instance, k)
         free = np.flatnonzero(candidates.cost[of_pair] == 0)
         row_type, first = np.unique(candidates.members[free], return_index=True)

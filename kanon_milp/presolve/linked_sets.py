@@ -103,8 +103,7 @@ class LinkedSets:
     @cached_property
     def _pairs(self) -> tuple[Ints, Ints]:
         """The pairs as numbers in ascending order, and where they are."""
-        candidates = self.parts.candidates
-        keys = candidates.candidate_of_pair().astype(np.int64) * self.parts.types.count + candidates.members
+        keys = self.parts.candidates.pair_keys(self.parts.types.count)
         order = np.argsort(keys)
         return keys[order], order
 
@@ -113,38 +112,35 @@ class LinkedSets:
         instance = self.instance
         vector = instance.candidates.vector[table.candidate].astype(np.int64)
         size = int(self.link_of.max()) + 1
-        keys = self.option_type * size + self.option_link
-        order = np.argsort(keys)
-        asked = table.row_type * size + self.link_of[vector]
-        at = np.minimum(np.searchsorted(keys[order], asked), len(keys) - 1)
-        option = np.where(keys[order][at] == asked, order[at], NONE)
+        option = _find(self.option_type * size + self.option_link, table.row_type * size + self.link_of[vector])
         columns = [self.kept[s][self.vector_in[s][vector], self.type_in[s][table.row_type]] for s in range(self.sets)]
-        return option.astype(np.int64), np.column_stack(columns).astype(np.int64)
+        return option, np.column_stack(columns).astype(np.int64)
 
     def table(self, option: Ints, candidate: Ints, rows: Ints) -> Assignment | None:
         """The assignment over `instance` of so many rows with this option and these candidates, one a set; None where
         the instance has no candidate for them. option, rows: (entries,); candidate: (entries, sets)."""
-        instance, sizes = self.instance, self._private_sizes
+        instance = self.instance
+        sizes = [int(self.link_of.max()) + 1, *(int(each.max()) + 1 for each in self.private_of)]
         levels, candidates, t = instance.levels, instance.candidates, instance.types.count
         order = np.lexsort((np.arange(levels.count), levels.costs))
         known = mixed_key([self.link_of[order], *(each[order] for each in self.private_of)], sizes)
         keys, first = np.unique(known, return_index=True)
         asked = mixed_key([self.option_link[option], *self.private[candidate].T], sizes)
-        at = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
-        vector = order[first[at]]
+        at = _find(keys, asked)
         pairs = candidates.vector[candidates.candidate_of_pair()].astype(np.int64) * t + candidates.members
-        by_key = np.argsort(pairs)
-        wanted = vector * t + self.option_type[option]
-        place = np.minimum(np.searchsorted(pairs[by_key], wanted), len(pairs) - 1)
-        if (keys[at] != asked).any() or (pairs[by_key][place] != wanted).any():
+        place = _find(pairs, order[first[at]] * t + self.option_type[option])
+        if (at == NONE).any() or (place == NONE).any():
             return None
         found = np.zeros(candidates.pairs, dtype=np.int64)
-        np.add.at(found, by_key[place], rows)
+        np.add.at(found, place, rows)
         return Assignment.from_pairs(instance, found)
 
-    @property
-    def _private_sizes(self) -> list[int]:
-        return [int(self.link_of.max()) + 1, *(int(each.max()) + 1 for each in self.private_of)]
+
+def _find(keys: Ints, asked: Ints) -> Ints:
+    """Where each of these numbers is among the keys, int64, -1 where it is not."""
+    order = np.argsort(keys)
+    at = order[np.minimum(np.searchsorted(keys[order], asked), len(keys) - 1)]
+    return np.where(keys[at] == asked, at, NONE).astype(np.int64)
 
 
 def sets_of(problem: Problem) -> list[tuple[tuple[int, ...], int]]:
@@ -160,8 +156,7 @@ def sets_of(problem: Problem) -> list[tuple[tuple[int, ...], int]]:
 
 
 def linked_sets(instance: Instance) -> LinkedSets | None:
-    """The sets of an instance whose row types still have their values; None where some row has no class that is large
-    enough."""
+    """The sets of an instance whose row types have their values; None where some row has no class large enough."""
     types, levels = instance.types, instance.levels
     sets = sets_of(instance.problem)
     linked, costs = _linked_columns(levels, [at for at, _ in sets])

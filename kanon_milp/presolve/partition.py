@@ -153,19 +153,22 @@ def assignment_of_groups(prepared: Prepared, groups: Ints) -> Assignment | None:
     to say. None where some group has no candidate.
     """
     instance = prepared.instance
-    row_type = prepared.before.types.type_of_rows(prepared.problem.table.keys).astype(np.int64)
+    of_row: Ints | Ints32 = prepared.before.types.type_of_rows(prepared.problem.table.keys)
     for step in prepared.steps if instance is not prepared.before else []:
         if isinstance(step, Merged):
-            row_type = step.row_type[row_type]
-    numbers = np.unique(groups, return_inverse=True)[1].astype(np.int64)
-    types = instance.types.count
-    entries, rows = np.unique(numbers * types + row_type, return_counts=True)
-    group, row_type = np.divmod(entries, types)
+            of_row = step.row_type[of_row]
+    _, group, row_type, rows = _entries(groups, of_row, instance.types.count)
     candidate = _cheapest_covering(instance, group, row_type)
     if candidate is None:
         return None
-    candidate = candidate[group]
-    return Assignment(row_type, candidate, rows.astype(np.int64), 0).checked(instance)
+    return Assignment(row_type, candidate[group], rows, 0).checked(instance)
+
+
+def _entries(groups: Ints, type_of_row: Ints | Ints32, types: int) -> tuple[Ints, Ints, Ints, Ints]:
+    """Of each row the number of its group; and of each entry its group, its row type, and how many rows it has."""
+    numbers = np.unique(groups, return_inverse=True)[1].astype(np.int64)
+    entries, rows = np.unique(numbers * types + type_of_row, return_counts=True)
+    return numbers, *np.divmod(entries, types), rows.astype(np.int64)
 
 
 def partition_of_groups(instance: Instance, groups: Ints) -> Partition:
@@ -174,10 +177,7 @@ def partition_of_groups(instance: Instance, groups: Ints) -> Partition:
     Under the exempt reading groups of fewer than k rows (or units) are suppressed, since nothing else can be meant.
     """
     problem, types = instance.problem, instance.types
-    row_type = types.type_of_rows(problem.table.keys).astype(np.int64)
-    numbers = np.unique(groups, return_inverse=True)[1].astype(np.int64)
-    entries, rows = np.unique(numbers * types.count + row_type, return_counts=True)
-    group, row_type = np.divmod(entries, types.count)
+    numbers, group, row_type, rows = _entries(groups, types.type_of_rows(problem.table.keys), types.count)
     vector = None
     if problem.suppressed_rows == "exempt":
         k = max((each.rows_asked for each in problem.requirements), default=1)
@@ -190,7 +190,7 @@ def partition_of_groups(instance: Instance, groups: Ints) -> Partition:
             vector = np.full(len(held), -1, dtype=np.int64)
             for top in np.flatnonzero((levels.vectors == levels.top).all(axis=1)):
                 vector[held < k] = top
-    return Partition(group, row_type, rows.astype(np.int64), vector)
+    return Partition(group, row_type, rows, vector)
 
 
 def _cheapest_covering(instance: Instance, group: Ints, row_type: Ints) -> Ints | None:

@@ -99,7 +99,6 @@ class Prepared:
 
     @property
     def _made(self) -> list[Step]:
-        """The steps between `before` and `instance`."""
         return [] if self.instance is self.before else self.steps
 
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.privacy import KAnonymity, Requirement
-from kanon_milp.problem.privacy.base import least_rows
 from kanon_milp.problem.problem import Problem
 from kanon_milp.system.processes import available_bytes
 
@@ -74,7 +73,7 @@ def network_relaxation(instance: Instance, smallest: int = LARGE) -> Problem | N
     problem = instance.problem
     if problem.network or problem.objective != "loss" or instance.candidates.pairs < smallest:
         return None
-    size = max(least_rows(requirement, instance.table_group) for requirement in problem.requirements)
+    size = instance.smallest_size
     if problem.table.unit is not None:  # no more units than are asked for
         size = max((each.k for each in problem.requirements if isinstance(each, KAnonymity)), default=1)
     kept: list[Requirement] = list(KAnonymity(size).bind(problem.table))

@@ -16,6 +16,7 @@ import polars as pl
 import polars.selectors as cs
 
 from kanon_milp.errors import FileWarning, InputError, printable
+from kanon_milp.presolve.ragged import indptr_of
 from kanon_milp.problem.arguments import wrong
 from kanon_milp.problem.column_values import mixed_key
 from kanon_milp.problem.csv_files import CsvFormat, with_missing
@@ -71,8 +72,7 @@ class RowTypes:
         return int(self.counts.sum())
 
     def summary(self) -> dict[str, object]:
-        """Numbers of rows, row types and values as plain data, with smallest, mean, largest class and the unique
-        rows."""
+        """Numbers of rows, row types and values as plain data, with sizes of classes and the unique rows."""
         return {
             "n": self.n,
             "m": len(self.names),
@@ -170,7 +170,7 @@ def compress(
     counts = groups["rows"].to_numpy().astype(np.int64)
     key = mixed_key(encoded, [max(len(d), 1) for d in domains])
     order = np.argsort(key)
-    new_star = _begins(key[order])
+    new_star = np.flatnonzero(np.diff(key[order], prepend=-1))
     order_star = order[new_star]
     codes = np.array([column[order_star] for column in encoded]).T  # column by column, as it will be read
     counts = np.add.reduceat(counts[order], new_star)
@@ -201,13 +201,7 @@ def rows_by_type(type_of_row: Ints32, types: int) -> tuple[Ints, Ints]:
     """Invert `type_of_rows`: (indptr (types+1,), rows (n,)); rows of type i are rows[indptr[i]:indptr[i+1]],
     ascending."""
     order = np.argsort(type_of_row, kind="stable")
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(type_of_row, minlength=types))])
-    return indptr.astype(np.int64), order.astype(np.int64)
-
-
-def _begins(key: Ints) -> Ints:
-    """Where in a sorted key a new value begins."""
-    return np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
+    return indptr_of(np.bincount(type_of_row, minlength=types)), order.astype(np.int64)
 
 
 def _encode(groups: pl.DataFrame, names: Sequence[str]) -> tuple[tuple[tuple[Label, ...], ...], list[Ints32]]:

@@ -365,8 +365,8 @@ def _with_delimiter(path: Path, head: str, more: bool, fmt: CsvFormat) -> CsvFor
     if "delimiter" not in fmt.unnamed:
         return fmt
     tried = dict.fromkeys((fmt.delimiter, *DELIMITERS))
-    stated = SEP.match(head)
-    fitting = [stated[1]] if stated else [each for each in tried if _divides(head, more, each)]
+    sep = SEP.match(head)
+    fitting = [sep[1]] if sep else [each for each in tried if _divides(head, more, each)]
     if not fitting or fitting == [fmt.delimiter]:
         return fmt
     if len(fitting) == 1:
@@ -584,7 +584,6 @@ def _fields(lines: Iterator[str], delimiter: str, path: Path, before: int) -> It
 
 
 def _fault(error: csv.Error) -> str:
-    """What is wrong with a row, in words."""
     kinds = {
         "unexpected end of data": "a quotation mark is opened and never closed",
         "expected after": "text follows a closing quotation mark; a quotation mark within a value is written twice",

@@ -22,11 +22,7 @@ TIMED = re.compile(rf"(.*?\d){TIME}", re.ASCII | re.DOTALL)
 # a date of numbers in another order than that of ISO 8601, perhaps with a time
 NUMBERS = re.compile(rf"\s*(\d{{1,4}})([./-])(\d\d?)\2(\d{{4}}|\d\d?){TIME}\s*", re.ASCII)
 # forms that such dates may have, by what stands between the numbers: with points the day is first everywhere
-FORMS = {
-    ".": ("%d.%m.%Y",),
-    "/": ("%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d"),
-    "-": ("%d-%m-%Y", "%m-%d-%Y"),
-}
+FORMS = {".": ("%d.%m.%Y",), "/": ("%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d"), "-": ("%d-%m-%Y", "%m-%d-%Y")}
 SHORT_YEARS = {  # the same with years of two digits, which are never taken unasked: the century is not in them
     ".": ("%d.%m.%y",),
     "/": ("%d/%m/%y", "%m/%d/%y", "%y/%m/%d"),
@@ -124,29 +120,28 @@ def date_form(values: Collection[str]) -> str | None:
     """The form of `datetime.strptime` in which the dates of numbers among these values are written, times aside, where
     it can be no other one: that of 31.12.2024, or of 31/12/2024 beside 03/04/2024. None where there are none, and where
     it may be one or the other, as of 03/04/2024 alone."""
-    found = [parts for value in values if (parts := NUMBERS.fullmatch(value)) is not None]
-    between = {parts[2] for parts in found}
-    if len(between) != 1:
-        return None
-    dates = ["".join(parts.group(1, 2, 3, 2, 4)) for parts in found]
-    read = {form: sum(_strptime(date, form) is not None for date in dates) for form in FORMS[between.pop()]}
-    all_of_them = [form for form, known in read.items() if known == len(dates)]
-    forms = all_of_them or [form for form, known in read.items() if known >= MOSTLY * len(dates)]
+    read, dates = _read_by_form(values, FORMS)
+    all_of_them = [form for form, known in read.items() if known == dates]
+    forms = all_of_them or [form for form, known in read.items() if known >= MOSTLY * dates]
     return forms[0] if len(forms) == 1 else None
 
 
 def possible_forms(values: Collection[str]) -> list[str]:
     """The forms that nearly all dates of numbers among these values may have, times aside, those with a year of two
     digits, too; none where they are written with different signs between the numbers."""
+    read, dates = _read_by_form(values, {sign: forms + SHORT_YEARS[sign] for sign, forms in FORMS.items()})
+    most = [form for form, known in read.items() if known >= MOSTLY * dates]
+    return [form for form in most if read[form] == max(read.values())]
+
+
+def _read_by_form(values: Collection[str], forms: Mapping[str, tuple[str, ...]]) -> tuple[dict[str, int], int]:
+    """How many of the dates of numbers among these values each form reads, and how many there are; no form where
+    different signs are between the numbers."""
     found = [parts for value in values if (parts := NUMBERS.fullmatch(value)) is not None]
     between = {parts[2] for parts in found}
-    if len(between) != 1:
-        return []
-    (sign,) = between
     dates = ["".join(parts.group(1, 2, 3, 2, 4)) for parts in found]
-    read = {form: sum(_strptime(date, form) is not None for date in dates) for form in FORMS[sign] + SHORT_YEARS[sign]}
-    most = [form for form, known in read.items() if known >= MOSTLY * len(dates)]
-    return [form for form in most if read[form] == max(read.values())]
+    possible = forms[between.pop()] if len(between) == 1 else ()
+    return {form: sum(_strptime(date, form) is not None for date in dates) for form in possible}, len(dates)
 
 
 def asked_form(values: Collection[str]) -> str:
@@ -162,14 +157,10 @@ def looks_like_date(value: str) -> bool:
         return False
     first, _, middle, last, *_ = found.groups()
     return any(
-        len(year) in YEAR_DIGITS and any(_is_day(day, month) for day, month in ((a, b), (b, a)))
+        len(year) in YEAR_DIGITS and len(day) <= MOST_DIGITS and 1 <= int(month) <= MONTHS and 1 <= int(day) <= DAYS
         for year, a, b in ((last, first, middle), (first, middle, last))
+        for day, month in ((a, b), (b, a))
     )
-
-
-def _is_day(day: str, month: str) -> bool:
-    """Whether these can be a day and a month."""
-    return len(day) <= MOST_DIGITS and 1 <= int(month) <= MONTHS and 1 <= int(day) <= DAYS
 
 
 def _part(values: Collection[str]) -> str | None:
@@ -235,7 +226,6 @@ def _tell_moved(values: Values, known: Mapping[str, datetime], form: str) -> Non
 
 
 def _way(values: Values, form: str | None) -> tuple[Reader, str]:
-    """What reads the dates of a column, and what it reads."""
     if form is not None:
         read, others = date_reader(form), ""
         if not any(map(read, values.present)) and (possible := possible_forms(values.present)):

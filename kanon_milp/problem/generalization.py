@@ -112,6 +112,13 @@ def numbers(values: Any, what: str, example: str) -> list[Fraction]:
     return found
 
 
+def _whole(values: Any, what: str, example: str, meaning: str, least: int = 1) -> list[int]:
+    given = [values] if isinstance(values, int) else listed(values, what, example)
+    if not given:
+        raise InputError(f"{what}: name at least one, as in {example}")
+    return [integer(each, f"{what}: {meaning}", least=least) for each in given]
+
+
 def multiples(found: Sequence[Fraction], what: str, one: str) -> None:
     """Check that each is a multiple of the one before it, and larger; else levels would not nest."""
     for small, large in itertools.pairwise(found):
@@ -160,11 +167,8 @@ MASK, PAD = "*", "_"
 
 def prefix_rows(values: Values, lengths: Any, missing: str) -> list[Row]:
     """Rows of `Hierarchy.prefixes`."""
-    given = [lengths] if isinstance(lengths, int) else listed(lengths, "lengths", "[4, 2]")
-    kept = [integer(length, "lengths: the characters that are kept") for length in given]
+    kept = _whole(lengths, "lengths", "[4, 2]", "the characters that are kept")
     longest = max(map(len, values.present), default=0)
-    if not kept:
-        raise InputError("lengths: name at least one, as in [4, 2]")
     for more, fewer in pairwise(kept):
         if fewer >= more:
             raise InputError(
@@ -185,10 +189,7 @@ def prefix_rows(values: Values, lengths: Any, missing: str) -> list[Row]:
 def order_rows(values: Values, order: Any, sizes: Any, missing: str, other: str | None) -> list[Row]:
     """Rows of `Hierarchy.ordered`."""
     named = _texts(order, "order", "a list of all values, in their order")
-    given = [sizes] if isinstance(sizes, int) else listed(sizes, "sizes", "[2, 6]")
-    blocks = [integer(size, "sizes: the values in a group", least=2) for size in given]
-    if not blocks:
-        raise InputError("sizes: name at least one, as in [2, 6]")
+    blocks = _whole(sizes, "sizes", "[2, 6]", "the values in a group", 2)
     for few, many in pairwise(blocks):
         if many <= few or many % few:
             raise InputError(
@@ -272,10 +273,7 @@ def interval_rows(
 
 def quantile_rows(values: Values, counts: Any, missing: str, other: str | None, decimal: Decimal | None) -> list[Row]:
     """Rows of `Hierarchy.quantiles`."""
-    given = [counts] if isinstance(counts, int) else listed(counts, "counts", "[16, 4]")
-    fine = [integer(count, "counts: the number of classes", least=2) for count in given]
-    if not fine:
-        raise InputError("counts: name at least one, as in [16, 4]")
+    fine = _whole(counts, "counts", "[16, 4]", "the number of classes", 2)
     for many, few in pairwise(fine):
         if few >= many or many % few:
             raise InputError(

@@ -307,7 +307,6 @@ def _nested(entries: Iterable[tuple[str, Label, Sequence[Label]]], source: str) 
 
 
 def _labels(labels: object, where: str) -> tuple[Label, ...]:
-    """The labels of one value."""
     path = listed(labels, where, "a list of labels from the value itself to '*'")
     for label in path:
         _label(label, where)

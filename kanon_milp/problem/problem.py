@@ -88,7 +88,6 @@ class Problem:
         return printable(f"<Problem {self.name}: {asked}; {self.recoding.kind}; {self.objective}; {self.table!r}>")
 
     def _repr_html_(self) -> str:
-        """The same for a notebook: what is asked for, and no cell."""
         table = self.table
         facts = [
             ("requirements", ", ".join(requirement.spelled for requirement in self.requirements)),

@@ -92,7 +92,7 @@ class PatternMask:
     def __post_init__(self) -> None:
         text(self.source, "source of a pattern mask")
         each = [
-            by_column(pattern, f"{self.source}: pattern {number}", _cell)
+            by_column(pattern, f"{self.source}: pattern {number}", lambda cell, _: cell)
             if isinstance(pattern, Mapping)
             else listed(pattern, f"{self.source}: pattern {number}", CELLS)
             for number, pattern in enumerate(listed(self.patterns, self.source, "a list of patterns"), 1)
@@ -157,7 +157,10 @@ class Hierarchies:
     kind = "hierarchies"
 
     def __post_init__(self) -> None:
-        for what, read in (("hierarchies", _hierarchy), ("weights", _weight), ("level_costs", _level_costs)):
+        def costs(value: Sequence[Number], what: str) -> tuple[Number, ...]:
+            return tuple(_weight(cost, what) for cost in listed(value, what, "a list with the cost of each level"))
+
+        for what, read in (("hierarchies", _hierarchy), ("weights", _weight), ("level_costs", costs)):
             object.__setattr__(self, what, by_column(getattr(self, what), what, read))
         if self.mask is not None:
             instance_of(self.mask, PatternMask, "mask", "PatternMask(patterns)")
@@ -187,17 +190,9 @@ class Hierarchies:
         return cls(read, dict(weights or {}), dict(level_costs or {}), mask)
 
 
-def _cell(value: Cell, _what: str) -> Cell:
-    return value  # read where the heights are known
-
-
 def _weight(value: Number, what: str) -> Number:
     exact_number(value, what)
     return value
-
-
-def _level_costs(value: Sequence[Number], what: str) -> tuple[Number, ...]:
-    return tuple(_weight(cost, what) for cost in listed(value, what, "a list with the cost of each level"))
 
 
 def _hierarchy(value: Any, what: str) -> Hierarchy:
@@ -384,9 +379,9 @@ def closures(columns: Sequence[ColumnLevels], codes: Ints32) -> NDArray[np.int16
     top = fully_suppressed(columns)
     found, looked_at = np.concatenate([np.zeros_like(top), top]), 0
     for i in range(len(codes) - 1):
-        beside = np.unique(_lowest_alike(columns, codes[i], codes[i + 1 :]), axis=0)
+        alike = np.unique(_lowest_alike(columns, codes[i], codes[i + 1 :]), axis=0)
         of_row = np.zeros_like(top)
-        for each in beside:
+        for each in alike:
             looked_at += 2 * len(of_row)
             if looked_at > FEWER * most:
                 return None

@@ -294,7 +294,6 @@ def _telling(names: Sequence[str], frame: nw.DataFrame[Any], source: str) -> tup
 
 
 def _reader(frame: nw.DataFrame[Any], name: str, source: str) -> Callable[[], Reading]:
-    """What reads the values of a column."""
 
     def read() -> Reading:
         try:
@@ -351,7 +350,6 @@ def is_code(name: str, width: int | None, *, zeros: bool) -> bool:
 
 
 def _is_called_so(words: frozenset[str]) -> bool:
-    """Whether these words are the name of a column of names, addresses and the like."""
     return bool(words & _PERSON) or (bool(words) and "name" in words and words <= _OF_PERSONS)
 
 

@@ -45,7 +45,11 @@ def read_hierarchy_rows(path: Path, encoding: str | None = None) -> list[tuple[s
         below = _below_header([tuple(frame.columns), *frame.cast(pl.String).rows()], path)
         return [(f"row {number}", row) for number, row in enumerate(below, 1)]
     raw, fmt = _content(path, encoding)
-    delimiter = _delimiter(path, raw, _has_levels, _has_stars, _has_one_top)
+
+    def has_stars(rows: Rows) -> bool:
+        return all(len(row) > 1 and row[-1] == "*" for row in rows)
+
+    delimiter = _delimiter(path, raw, lambda rows: _is_header(rows[0]), has_stars, _has_one_top)
     rows = _divided(raw, delimiter)
     places = _places(raw, delimiter)
     for place, row in zip(places, rows, strict=False):
@@ -74,7 +78,6 @@ def _read(path: Path, raw: bytes, fmt: CsvFormat) -> pl.DataFrame:
 
 
 def _places(raw: bytes, delimiter: str) -> list[str]:
-    """At which lines of the file its rows begin."""
     text = raw.decode()
     begins, read, before = [], [], 1
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
@@ -113,36 +116,24 @@ def _is_header(row: Sequence[Label]) -> bool:
     return len(row) > 1 and list(row) == [f"level{level}" for level in range(len(row))]
 
 
-def _has_levels(rows: Rows) -> bool:
-    return _is_header(rows[0])
-
-
-def _has_stars(rows: Rows) -> bool:
-    return all(len(row) > 1 and row[-1] == "*" for row in rows)
-
-
 def _has_one_top(rows: Rows) -> bool:
     return all(len(row) > 1 for row in rows) and len({row[-1] for row in rows}) == 1
 
 
 def _delimiter(path: Path, raw: bytes, *marks: Callable[[Rows], bool]) -> str:
     """The one delimiter with which the rows have the first of the marks that any delimiter gives them."""
-    stated = SEP.match(raw.decode())
-    if stated:
-        return stated[1]
+    sep = SEP.match(raw.decode())
+    if sep:
+        return sep[1]
     divided = {delimiter: _divided(raw, delimiter) for delimiter in DELIMITERS}
     for mark in marks:
-        fitting = [delimiter for delimiter, rows in divided.items() if _is_even(rows) and mark(rows)]
+        fitting = [delimiter for delimiter, rows in divided.items() if len(set(map(len, rows))) == 1 and mark(rows)]
         if any(divided[each] != divided[fitting[0]] for each in fitting):
             said = " and ".join(map(spoken, fitting))
             raise InputError(f"{path}: {said} both divide the file evenly; put cells that hold one of them in quotes")
         if fitting:
             return fitting[0]
     return max(DELIMITERS, key=lambda delimiter: len(divided[delimiter][0]))
-
-
-def _is_even(rows: Rows) -> bool:
-    return len({len(row) for row in rows}) == 1
 
 
 def _divided(raw: bytes, delimiter: str) -> Rows:

@@ -17,13 +17,7 @@ import polars as pl
 import polars.selectors as cs
 
 from kanon_milp.errors import FileWarning, InputError, RoleWarning, kind_of, printable
-from kanon_milp.problem.arguments import (
-    exists,
-    instance_of,
-    integer,
-    one_of,
-    text,
-)
+from kanon_milp.problem.arguments import exists, instance_of, integer, one_of, text
 from kanon_milp.problem.column_values import as_text
 from kanon_milp.problem.csv_files import CsvFormat, absent_marks, read_csv, read_excel, scan_csv, with_missing
 from kanon_milp.problem.databases import Database, asked_query, location, shown_query
@@ -34,7 +28,7 @@ from kanon_milp.system.processes import begin_threads
 
 Missing = Literal["value", "error"]
 FileKind = Literal["CSV", "Excel", "parquet", "arrow"]
-Origin = FileKind | Literal["SQL"]
+SourceKind = FileKind | Literal["SQL"]
 SYMBOL = "*"
 FILL = 'fill it, or let missing values be one value of their own (missing="value", --missing value)'
 OF_UNIT = "it says who is protected, so fill it, or leave these rows out"
@@ -77,7 +71,7 @@ class Table:
     read_seconds: float = 0.0
     own_names: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
-    kind: Origin = "CSV"
+    kind: SourceKind = "CSV"
     query: str | None = None
     is_released: bool = False
 
@@ -176,7 +170,6 @@ class Table:
         return printable(f"<Table {self.source}: {self.n} rows, {width} columns; {named}>")
 
     def _repr_html_(self) -> str:
-        """The same for a notebook: columns with their roles and numbers of values, and no cell."""
         counted = {name: f"{name} ({self.column(name).n_unique():,})" for name in self.keys.columns}
         roles = [
             (role.replace("_", "-"), ", ".join(counted.get(name, name) for name in names))

@@ -211,7 +211,6 @@ class SolverAdapter:
         return self._concluded(model, raw, call)
 
     def _started(self, model: LinearModel, start: Mapping[int, float] | Floats | None, call: SolverCall) -> SolverCall:
-        """The call with a start, if there is one that is of use."""
         given = usable_start(model, start)
         partial = 0 < len(given) < model.variables
         point = self.complete(model, replace(call, given=given)) if partial else complete_point(model, given)

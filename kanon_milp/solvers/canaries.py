@@ -191,8 +191,7 @@ def check(adapter: SolverAdapter) -> list[str]:
 
 
 def diagnose() -> list[Diagnosis]:
-    """Look at every solver of this package, at those that were registered or come by entry points, and at those of PuLP
-    that are available here."""
+    """Look at every solver that is known by name, and at those of PuLP that are available here."""
     return [_diagnose(name) for name in (*own_names(), *(PULP + name for name in solver_names(only_available=True)))]
 
 

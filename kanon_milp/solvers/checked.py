@@ -21,7 +21,7 @@ from kanon_milp.solvers.adapter import Capability, SolverAdapter
 from kanon_milp.solvers.call import OnProgress, SolverOptions, SolverResult, StopReason
 from kanon_milp.solvers.model import LinearModel, complaint
 from kanon_milp.solvers.proof import Grid, slack
-from kanon_milp.solvers.registry import confirming, get, own_names
+from kanon_milp.solvers.registry import SOLVERS, confirming, get
 from kanon_milp.system.arrays import Floats
 
 SMALL = 5000  # variables up to which a model is solved a second time ...
@@ -103,7 +103,7 @@ def _others(
     adapter: SolverAdapter, options: SolverOptions, model: LinearModel
 ) -> Iterator[tuple[SolverAdapter, dict[str, object]]]:
     """Who looks again, in turn, and in which setting."""
-    same = get(adapter.engine) if adapter.engine in own_names() else adapter
+    same = (adapter.engine and SOLVERS.find(adapter.engine)) or adapter
     for extra in same.alternatives:
         if any(options.extra.get(name) != value for name, value in extra.items()):
             yield same, dict(extra)

@@ -250,15 +250,9 @@ def integer_model(model: LinearModel, solver: str) -> IntegerModel | None:
     units = _units(A, solver)
     scale = np.repeat(units, np.diff(A.indptr))
     coefficients = [int(v) for v in np.rint(A.data * scale).tolist()]
-    low = [
-        math.ceil(_read(v) * u - _CLOSE) if math.isfinite(v) else None for v, u in _pairs(model.constraint_lower, units)
-    ]
-    high = [
-        math.floor(_read(v) * u + _CLOSE) if math.isfinite(v) else None
-        for v, u in _pairs(model.constraint_upper, units)
-    ]
-    lower = [math.ceil(_read(v) - _CLOSE) if math.isfinite(v) else None for v in model.lower.tolist()]
-    upper = [math.floor(_read(v) + _CLOSE) if math.isfinite(v) else None for v in model.upper.tolist()]
+    ones = np.ones(model.variables, dtype=np.int64)
+    low, lower = _rounded_up(model.constraint_lower, units, 1), _rounded_up(model.lower, ones, 1)
+    high, upper = _rounded_up(model.constraint_upper, units, -1), _rounded_up(model.upper, ones, -1)
     matrix = A.indptr.tolist(), A.indices.tolist(), coefficients
     _tighten(matrix, low, high, lower, upper)
     if None in lower or None in upper:
@@ -278,8 +272,10 @@ def integer_model(model: LinearModel, solver: str) -> IntegerModel | None:
     return IntegerModel(c, unit, Fraction(model.offset), *matrix, low, high, least_values, most_values, least)
 
 
-def _pairs(values: Floats, units: Ints) -> Iterable[tuple[float, int]]:
-    return zip(values.tolist(), units.tolist(), strict=True)
+def _rounded_up(values: Floats, units: Ints, sign: int) -> list[int | None]:
+    """Sides in these units as integers, rounded up, or with sign -1 down; None for an infinite one."""
+    pairs = zip(values.tolist(), units.tolist(), strict=True)
+    return [sign * math.ceil(sign * _read(v) * u - _CLOSE) if math.isfinite(v) else None for v, u in pairs]
 
 
 def _read(value: float) -> Fraction:
@@ -309,7 +305,6 @@ def _unit(values: Iterable[float], solver: str, where: str) -> int:
 
 
 def _units(A: sp.csr_array, solver: str) -> Ints:
-    """By what each constraint has to be multiplied."""
     units = np.ones(A.shape[0], dtype=np.int64)
     plain = (A.data == np.rint(A.data)) & (np.abs(A.data) < _EXACT)
     constraint = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
@@ -341,7 +336,6 @@ def _tighten(
 def _tighten_one(
     entries: list[tuple[int, int]], high: int | None, lower: list[int | None], upper: list[int | None]
 ) -> None:
-    """The same for one constraint Σ a_j·x_j ≤ high."""
     if high is None:
         return
     total, endless = 0, []

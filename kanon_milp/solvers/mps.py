@@ -291,7 +291,6 @@ def _clean(A: sp.csr_array) -> sp.csr_array:
 
 
 def _text(value: float) -> str:
-    """Shortest text that reads back as the same number."""
     value = float(value)
     if value == int(value) and abs(value) < 1e15:
         return str(int(value))

@@ -94,8 +94,7 @@ class PulpAdapter(SolverAdapter):
     def availability(self) -> Availability:
         """Say whether PuLP finds the solver."""
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with warnings.catch_warnings(action="ignore"):
                 found = _pulp().getSolver(self.solver, msg=False).available()
         except Exception:
             return Availability.NOT_FOUND
@@ -109,8 +108,7 @@ class PulpAdapter(SolverAdapter):
         """Path of the solver's executable, or the folder of PuLP for a solver that is a module."""
         if not self.availability():
             return ""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             path = getattr(_pulp().getSolver(self.solver, msg=False), "path", None)
         return str(Path(path).resolve() if path and Path(path).exists() else path or _pulp().__path__[0])
 
@@ -171,8 +169,7 @@ class PulpAdapter(SolverAdapter):
         if own:  # the user's own come later, and so win
             extra = options.extra.get("options", ())
             chosen["options"] = own + (list(extra) if isinstance(extra, list | tuple) else [str(extra)])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             return _pulp().getSolver(self.solver, **chosen)
 
     def _is_cbc(self) -> bool:
@@ -198,8 +195,7 @@ class PulpAdapter(SolverAdapter):
 
 def solver_names(only_available: bool = False) -> list[str]:
     """Names of PuLP's solvers, in its order, without repetitions."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         return list(dict.fromkeys(_pulp().listSolvers(onlyAvailable=only_available)))
 
 
@@ -210,8 +206,7 @@ def _pulp() -> Any:
 def _build(model: LinearModel, point: Floats | None) -> tuple[Any, list[Any]]:
     """The PuLP problem without the objective's constant, and its variables in the order of the columns."""
     pulp = _pulp()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         problem = pulp.LpProblem("model", pulp.LpMinimize)
         variables = [
             pulp.LpVariable(

@@ -35,8 +35,7 @@ class PyomoArrays:
         return np.array([at.get(id(v), -1) for v in variables], dtype=np.int64)
 
     def values_of(self, variables: list[Any], x: Floats) -> Floats:
-        """Value of each of these Pyomo variables at the point x; of one that is in no column its own if it is fixed,
-        else 0."""
+        """Value of each of these Pyomo variables at the point x; outside of it that of a fixed one, else 0."""
         columns = self.columns_of(variables)
         outside = [float(v.value) if v.fixed and v.value is not None else 0.0 for v in variables]
         return np.where(columns >= 0, x[columns], outside) if len(x) else np.array(outside)

@@ -20,7 +20,6 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 def _checked(adapter: object, what: str) -> SolverAdapter:
-    """An adapter that has what one needs."""
     if isinstance(adapter, type) and issubclass(adapter, SolverAdapter):
         adapter = made(adapter, what)
     if not isinstance(adapter, SolverAdapter):

@@ -72,8 +72,6 @@ def read_solution(
 
 
 class _Point:
-    """The values read so far, and where in the file."""
-
     def __init__(self, path: Path, columns: Mapping[str, int], variables: int, constraints: Collection[str]) -> None:
         self._path, self._columns, self._constraints = path, columns, constraints
         self._given: set[str] = set()

@@ -196,7 +196,6 @@ class Comparison(text_tables.Tabular):
         return out.getvalue()
 
     def _repr_html_(self) -> str:
-        """The table of people, for a notebook."""
         notes = "; ".join(f"{row.name}: {row.message}" for row in self.rows if row.message)
         return grid(f"Methods for {self.problem.title}", self.texts(), notes)
 
@@ -248,7 +247,7 @@ def compare(
         raise InputError(f"compare is about losses, and the objective is {problem.objective}")
     checked_options(problem, time_limit, threads, seed, 0.0, None, None, None)
     if methods is None:
-        methods = fitting_methods(problem)
+        methods = [name for name in METHODS if name == registry.AUTO or not registry.refusal(name, problem)]
     methods = [registry.known_name(name) for name in listed(methods, "methods", "a list of names of methods")]
     if released is not None and not isinstance(released, Mapping):
         raise wrong("released", "a mapping from names to data frames", released)
@@ -265,6 +264,7 @@ def compare(
     ]
     rows: list[Compared] = []
     interrupted = threading.Event()
+    options = {"time_limit": time_limit, "threads": threads, "seed": seed, "interrupt": interrupted}
     with ctrl_c_sets(interrupted):
         for name in methods:
             if interrupted.is_set():
@@ -272,30 +272,15 @@ def compare(
                 continue
             if on_method is not None:
                 on_method(name)
-            rows += _solved(problem, name, time_limit, threads, seed, interrupted, missing_keys, as_boxes=boxes)
+            rows += _solved(problem, name, options, missing_keys, as_boxes=boxes)
     return Comparison(problem, (*rows, *given))
 
 
-def fitting_methods(problem: Problem) -> list[str]:
-    """Those of `METHODS` that are for a problem."""
-    return [name for name in METHODS if name == registry.AUTO or not registry.refusal(name, problem)]
-
-
 def _solved(
-    problem: Problem,
-    name: str,
-    time_limit: float | None,
-    threads: int,
-    seed: int,
-    interrupted: threading.Event,
-    missing_keys: MissingKeys,
-    *,
-    as_boxes: bool,
+    problem: Problem, name: str, options: Mapping[str, Any], missing_keys: MissingKeys, *, as_boxes: bool
 ) -> list[Compared]:
     try:
-        result: Result = solve(
-            problem, method=name, time_limit=time_limit, threads=threads, seed=seed, interrupt=interrupted
-        )
+        result: Result = solve(problem, method=name, **options)
     except KanonError as error:  # the problem is not for it, or too large
         return [Compared(name, None, None, "none", None, None, str(error))]
     seconds = result.seconds["total"] - result.seconds["read"]

@@ -55,10 +55,6 @@ class DataSet:
     unchecked: tuple[str, ...] = ()
 
 
-def _complete_cases(frame: pl.DataFrame) -> pl.DataFrame:
-    return frame.select(ADULT).filter(pl.all_horizontal(pl.all() != "?"))
-
-
 _ADULT_FILE = "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d"
 DATASETS: dict[str, DataSet] = {
     "adult": DataSet(
@@ -66,13 +62,10 @@ DATASETS: dict[str, DataSet] = {
         ADULT_RAW,
         _ADULT_FILE,
         "2dc6b45aa5244ac8f8b471859d30d851375c4006059442ddddc8b0c8dc17339e",
-        _complete_cases,
+        lambda frame: frame.select(ADULT).filter(pl.all_horizontal(pl.all() != "?")),
     ),
     "adult_raw": DataSet(
-        "adult/adult.data",
-        ADULT_RAW,
-        _ADULT_FILE,
-        "8fb550d41c43de9dba884c297067639ef94ae5aced00c30275ea52b97eb87efc",
+        "adult/adult.data", ADULT_RAW, _ADULT_FILE, "8fb550d41c43de9dba884c297067639ef94ae5aced00c30275ea52b97eb87efc"
     ),
     "cmc": DataSet(
         "cmc/cmc.data",
@@ -176,7 +169,11 @@ def _download(name: str, target: Path, base_url: str) -> None:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         _fetch(url, entry.raw_hash, temporary, name)
-        frame = _checked(entry.finish(_parse(temporary.read_bytes(), entry.columns)), name, url)
+        # UCI's files have no header, blanks after commas, and a blank line at the end
+        lines = [line.split(",") for line in temporary.read_bytes().decode("utf-8").splitlines() if line.strip()]
+        rows = [[cell.strip() for cell in line] for line in lines]
+        raw = pl.DataFrame(rows, schema=dict.fromkeys(entry.columns, pl.String), orient="row")
+        frame = _checked(entry.finish(raw), name, url)
         write_file(target, lambda file: file.write(frame.write_csv().encode()))
     except OSError as error:
         raise InputError(
@@ -206,9 +203,3 @@ def _fetch(url: str, known: str, temporary: Path, name: str) -> None:
 
 def _way_out(name: str) -> str:
     return f"put {name}.csv.gz into the folder named by {FOLDER_VARIABLE}"
-
-
-def _parse(raw: bytes, columns: tuple[str, ...]) -> pl.DataFrame:
-    """UCI's files have no header, blanks after commas, and a blank line at the end."""
-    lines = [[cell.strip() for cell in line.split(",")] for line in raw.decode("utf-8").splitlines() if line.strip()]
-    return pl.DataFrame(lines, schema=dict.fromkeys(columns, pl.String), orient="row")

@@ -23,7 +23,7 @@ from kanon_milp.problem.exact import in_words
 from kanon_milp.solvers.canaries import Diagnosis
 from kanon_milp.studies.columns import EXAMPLES, LevelLabels
 from kanon_milp.studies.comparison import NARROW, Comparison
-from kanon_milp.studies.inspection import PROPOSAL, Inspection, SizeRange
+from kanon_milp.studies.inspection import PROPOSAL, Inspection
 from kanon_milp.studies.output import PAGE, as_polars, json_text
 from kanon_milp.studies.proposal import suppressed_everywhere
 
@@ -246,8 +246,7 @@ def show_row_types(summary: dict[str, Any], title: str) -> None:
     grid = _facts()
     grid.add_row("table", plain(f"{title}: {_size(summary)}"))
     grid.add_row(
-        "row types",
-        f"t_in = {summary['t_in']:,}, t_in* = {summary['t_in_star']:,} (with the sensitive attributes)",
+        "row types", f"t_in = {summary['t_in']:,}, t_in* = {summary['t_in_star']:,} (with the sensitive attributes)"
     )
     grid.add_row(
         "class sizes",
@@ -403,15 +402,10 @@ def show_inspection(found: Inspection) -> None:
         if size.classes:
             share = size.rows / rows
             bar = "#" * max(1, round(30 * share))
-            sizes.add_row(_range(size), f"{size.classes:,}", f"{size.rows:,} ({share:.1%})", bar)
+            end = " or more" if size.most is None else f" to {size.most:,}" if size.most > size.least else ""
+            sizes.add_row(f"{size.least:,}{end}", f"{size.classes:,}", f"{size.rows:,} ({share:.1%})", bar)
     console.print(sizes)
     console.print()
     console.print("A command to begin with:")
     for line in found.command.splitlines():
         console.print(plain(line), soft_wrap=True)
-
-
-def _range(sizes: SizeRange) -> str:
-    if sizes.most is None:
-        return f"{sizes.least:,} or more"
-    return f"{sizes.least:,}" if sizes.least == sizes.most else f"{sizes.least:,} to {sizes.most:,}"

@@ -30,16 +30,7 @@ from kanon_milp.problem.arguments import integer
 
 CHUNK = 1 << 18
 
-QUASI_IDENTIFIERS = (
-    "sex",
-    "age",
-    "race",
-    "marital-status",
-    "education",
-    "native-country",
-    "workclass",
-    "occupation",
-)
+QUASI_IDENTIFIERS = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation")
 SENSITIVE = "disease"
 COLUMNS = (*QUASI_IDENTIFIERS, SENSITIVE)
 # number of values and exponent of the Zipf law of each column, chosen so that t_in at 30,162 rows is near UCI Adult's

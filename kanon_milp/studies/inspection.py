@@ -25,14 +25,7 @@ from kanon_milp.problem.databases import Database, asked_query, location, shown_
 from kanon_milp.problem.recoding import MAX_LEVEL_VECTORS, Suppression
 from kanon_milp.problem.roles import Names, Roles, another_delimiter, header_doubt, joined, visible
 from kanon_milp.problem.table import SYMBOL, open_frame, read_with_format
-from kanon_milp.studies.columns import (
-    Column,
-    column_of,
-    with_at_most,
-    with_sensitive,
-    with_unit,
-    without_repeated,
-)
+from kanon_milp.studies.columns import Column, column_of, with_at_most, with_sensitive, with_unit, without_repeated
 from kanon_milp.studies.metrics import unit_risk
 from kanon_milp.studies.proposal import (
     Proposal,
@@ -248,7 +241,6 @@ class Inspection:
         return "\n".join(map(printable, told))
 
     def _repr_html_(self) -> str:
-        """The same for a notebook, and no cell."""
         title = f"{self.source}: {counted(self.rows, 'row')}, {counted(len(self.columns), 'column')}"
         note = PROPOSAL if any(each.proposed for each in self.columns) else ""
         return grid(title, self.column_texts(), note) + card(
@@ -462,10 +454,7 @@ def _ranges(sizes: Ints) -> list[SizeRange]:
 
 
 def _risk(
-    texts: pl.DataFrame,
-    chosen: tuple[str, ...],
-    sizes: Ints,
-    population: tuple[nw.DataFrame[Any], str] | None,
+    texts: pl.DataFrame, chosen: tuple[str, ...], sizes: Ints, population: tuple[nw.DataFrame[Any], str] | None
 ) -> Risk:
     n, classes = int(sizes.sum()), len(sizes)
     highest, average = Fraction(1, int(sizes.min())), Fraction(classes, n)

@@ -39,15 +39,15 @@ class Metrics:
     """All measures of one released table, about its quasi-identifiers.
 
     suppressions: suppressed cells. groups (#h), h_avg, h_max: number of released row types, and their mean and largest
-    number of rows. discernibility: Σ |group|². class_size: h_avg/k (LeFevre et al. 2006), 1 at best; None without k.
-    usefulness: see `usefulness`. precision: 1 - mean of level/height over all cells (Sweeney 2002), 1 for the table
-    itself. certainty_penalty: mean NCP of the cells (Xu et al. 2006), from 0 to 1: the values that a cell may stand for
-    as a share of the column's, or of its range if it is numeric. entropy_loss: non-uniform entropy (Gionis and Tassa
-    2009) as a share of that of a fully suppressed table. risk_highest, risk_average: of the prosecutor, 1/|group| at
-    most and on average over the rows. rows_at_risk: share of rows in groups of fewer than k, of unique rows without k.
-    All three are about the rows of which something is released; suppressed_rows: how many others there are (where there
-    are no more than these, they are one group like any other). missing_keys: "own", or "match" where these three count
-    the rows that match a row, a missing or suppressed key matching any value.
+    number of rows. discernibility: Σ |group|² (Bayardo and Agrawal 2005). class_size: h_avg/k (LeFevre et al. 2006), 1
+    at best; None without k. usefulness: see `usefulness`. precision: 1 - mean of level/height over all cells (Sweeney
+    2002), 1 for the table itself. certainty_penalty: mean NCP of the cells (Xu et al. 2006), from 0 to 1: the values
+    that a cell may stand for as a share of the column's, or of its range if it is numeric. entropy_loss: non-uniform
+    entropy (Gionis and Tassa 2009) as a share of that of a fully suppressed table. risk_highest, risk_average: of the
+    prosecutor, 1/|group| at most and on average over the rows. rows_at_risk: share of rows in groups of fewer than k,
+    of unique rows without k. All three are about the rows of which something is released; suppressed_rows: how many
+    others there are (where there are no more than these, they are one group like any other). missing_keys: "own", or
+    "match" where these three count the rows that match a row, a missing or suppressed key matching any value.
 
     None: what cannot be told, since the numbers of rows differ, or original values do not lie in their cells.
     """
@@ -97,24 +97,28 @@ def measure(
         original = original[rows]
     suppressed = suppressed_cells(original, released, table.symbol)
     sizes, same = group_sizes(released), released.height == original.height
+    average = Fraction(sum(sizes), len(sizes))
     of_row, unlinked = linked_rows(released, suppressed, missing_keys)
     k = max((r.k for r in problem.requirements if isinstance(r, KAnonymity)), default=None)
-    cells = None
+    cells, entropy_loss = None, None
     if same:
         gone = pl.DataFrame({name: [table.symbol] * dropped.height for name in dropped.columns})
         read = with_symbol(released, suppressed, table.symbol)
         cells = _cells(problem, pl.concat([original, dropped]), pl.concat([read, gone]) if gone.height else read)
+    if cells is not None:
+        most = math.fsum(each.rows * each.most for each in cells)
+        entropy_loss = math.fsum(each.rows * each.bits for each in cells) / most if most else 0.0
     return Metrics(
         suppressions=sum(int(column.sum()) for column in suppressed),
         groups=len(sizes),
-        h_avg=average_size(sizes),
+        h_avg=average,
         h_max=max(sizes),
-        discernibility=discernibility(sizes),
-        class_size=None if k is None else average_size(sizes) / k,
+        discernibility=sum(size * size for size in sizes),
+        class_size=None if k is None else average / k,
         usefulness=usefulness(original, released) if same else None,
         precision=None if cells is None else 1 - _mean([(each.height, each.rows) for each in cells]),
         certainty_penalty=None if cells is None else _mean([(each.penalty, each.rows) for each in cells]),
-        entropy_loss=None if cells is None else _entropy_loss(cells),
+        entropy_loss=entropy_loss,
         risk_highest=Fraction(1, min(of_row)),
         risk_average=sum((Fraction(rows, size) for size, rows in of_row.items()), Fraction(0)) / of_row.total(),
         rows_at_risk=Fraction(sum(rows for size, rows in of_row.items() if size < (k or 2)), of_row.total()),
@@ -123,43 +127,35 @@ def measure(
     )
 
 
-def linked_sizes(released: pl.DataFrame, suppressed: pl.DataFrame) -> tuple[list[int], int]:
-    """Sizes of the groups of rows of which something is released, and the number of other rows. Where there are
-    no more than these, they are one group like any other.
+def linked_rows(
+    released: pl.DataFrame, suppressed: pl.DataFrame, missing_keys: MissingKeys = "own"
+) -> tuple[Counter[int], int]:
+    """How many of the rows of which something is released are alike with so many, or match so many, and the number of
+    other rows. Where there are no more than these, they are one group like any other.
 
     released: the quasi-identifiers as text; suppressed: of each cell whether it is.
     """
-    all_gone = suppressed.select(pl.all_horizontal(pl.all()).alias("gone")).to_series()
+    all_gone = _all_gone(suppressed)
     gone = int(all_gone.sum())
-    return ([gone] if gone == released.height else group_sizes(released.filter(~all_gone))), gone
+    if missing_keys == "match":
+        found = Matching(released, suppressed)
+        sizes = found.size[found.of_row]
+        return Counter((sizes if gone == len(sizes) else sizes[~all_gone.to_numpy()]).tolist()), gone
+    groups = [gone] if gone == released.height else group_sizes(released.filter(~all_gone))
+    return _by_row(groups), gone
 
 
-def linked_rows(
-    released: pl.DataFrame, suppressed: pl.DataFrame, missing_keys: MissingKeys
-) -> tuple[Counter[int], int]:
-    """How many of these rows are alike with so many, or match so many, and the number of other rows."""
-    if missing_keys == "own":
-        sizes, gone = linked_sizes(released, suppressed)
-        return Counter({size: size * groups for size, groups in Counter(sizes).items()}), gone
-    found = Matching(released, suppressed)
-    all_gone = suppressed.select(pl.all_horizontal(pl.all()).alias("gone")).to_series().to_numpy()
-    size_of_row = found.size[found.of_row]
-    return Counter((size_of_row if all_gone.all() else size_of_row[~all_gone]).tolist()), int(all_gone.sum())
+def _by_row(groups: Sequence[int]) -> Counter[int]:
+    return Counter({size: size * number for size, number in Counter(groups).items()})
+
+
+def _all_gone(suppressed: pl.DataFrame) -> pl.Series:
+    return suppressed.select(pl.all_horizontal(pl.all()).alias("gone")).to_series()
 
 
 def group_sizes(released: pl.DataFrame) -> list[int]:
     """Rows of each output row type, in the order of first appearance; #h is how many there are."""
     return [int(size) for size in np.bincount(classes(released)[0])]
-
-
-def average_size(sizes: Sequence[int]) -> Fraction:
-    """h_avg: mean number of rows of an output row type."""
-    return Fraction(sum(sizes), len(sizes))
-
-
-def discernibility(sizes: Sequence[int]) -> int:
-    """Σ |group|²: each row is charged the rows that look like it (Bayardo and Agrawal 2005)."""
-    return sum(size * size for size in sizes)
 
 
 def usefulness(original: pl.DataFrame, released: pl.DataFrame) -> Fraction:
@@ -179,7 +175,8 @@ def usefulness(original: pl.DataFrame, released: pl.DataFrame) -> Fraction:
         numbers = numeric_values(_unnamed(original, name))
         if numbers is None:
             value_of_row, values = classes(original[[name]])
-            total += Fraction(_distinct_pairs(group_of_row, value_of_row), values.height)
+            pairs = pl.Series(group_of_row * values.height + value_of_row)
+            total += Fraction(pairs.n_unique(), values.height)
         else:
             total += _ranges(group_of_row, numbers, groups.height)
     return total / groups.height
@@ -209,10 +206,6 @@ def _ranges(group: Ints, numbers: Sequence[Fraction], groups: int) -> Fraction:
     np.maximum.at(high, group, at)
     total = sum((known[b] - known[a] for a, b in zip(low.tolist(), high.tolist(), strict=True)), Fraction(0))
     return total / (known[-1] - known[0])
-
-
-def _distinct_pairs(left: Ints, right: Ints) -> int:
-    return pl.Series(left * (int(right.max()) + 1) + right).n_unique()
 
 
 @dataclass(frozen=True)
@@ -318,18 +311,13 @@ def _mean(weighted: Sequence[tuple[Fraction, int]]) -> Fraction:
     return sum((value * count for value, count in weighted), Fraction(0)) / rows
 
 
-def _entropy_loss(cells: Sequence[_Cell]) -> float:
-    most = math.fsum(each.rows * each.most for each in cells)
-    return math.fsum(each.rows * each.bits for each in cells) / most if most else 0.0
-
-
 LARGEST = 24  # values of a column that are counted one by one
 
 
 def describe_release(problem: Problem, released: Any, report: Report | None) -> dict[str, Any]:
     """The entry `measures` of `result.json`: risk before and after, quality, columns, groups, sensitive attributes.
 
-    released: a table with the rows of the problem's in their order. risk: see `risk`; k is 2 where none is asked for.
+    released: a table with the rows of the problem's in their order. risk: see `_risk`; k is 2 where none is asked for.
     unit_risk: the same over units of protection, see there; None where rows are counted. columns: rows whose cell is
     kept, generalized and suppressed;
     numbers of distinct values before and after; (rows, of which kept) for each of the most frequent values, and for all
@@ -341,8 +329,9 @@ def describe_release(problem: Problem, released: Any, report: Report | None) -> 
     before, after = table.keys[names], text_columns(open_released(released, table), names)
     k = max((each.k for each in problem.requirements if isinstance(each, KAnonymity)), default=2)
     suppressed = suppressed_cells(before, after, table.symbol)
+    risks = {"before": (_by_row(group_sizes(before)), 0), "after": linked_rows(after, suppressed)}
     return {
-        "risk": {"k": k, "before": risk(group_sizes(before), 0, k), "after": risk(*linked_sizes(after, suppressed), k)},
+        "risk": {"k": k, **{when: _risk(*linked, k) for when, linked in risks.items()}},
         "unit_risk": None if table.unit is None else _unit_risks(table, before, after, suppressed, k),
         "quality": measure(problem, released).as_dict(),
         "columns": [
@@ -356,25 +345,26 @@ def describe_release(problem: Problem, released: Any, report: Report | None) -> 
     }
 
 
-def risk(sizes: Sequence[int], suppressed_rows: int, k: int) -> dict[str, float | int]:
-    """Risks for groups of these sizes, and numbers of their rows that are unique, and in groups of fewer than k.
+def _risk(of_row: Counter[int], suppressed_rows: int, k: int) -> dict[str, float | int]:
+    """Risks, and numbers of rows that are unique, and in groups of fewer than k. of_row, suppressed_rows: as
+    `linked_rows` tells them; all is about the former.
 
-    suppressed_rows: how many rows there are of which nothing is released, told apart as in `linked_sizes`; all else is
-    about the others. highest, average: of the prosecutor, who knows that somebody is in the table, 1/|group| of a row.
-    journalist: the highest for somebody who does not know that, marketer: the share of rows that somebody who links all
-    of them finds on average, both with the table in place of the population, of which nothing is known here."""
-    rows = sum(sizes)
+    highest, average: of the prosecutor, who knows that somebody is in the table, 1/|group| of a row. journalist: the
+    highest for somebody who does not know that, marketer: the share of rows that somebody who links all of them finds
+    on average, both with the table in place of the population, of which nothing is known here."""
+    rows, smallest = of_row.total(), min(of_row)
+    groups = sum(count // size for size, count in of_row.items())
     return {
-        "highest": 1 / min(sizes),
-        "average": len(sizes) / rows,
-        "journalist": 1 / min(sizes),
-        "marketer": len(sizes) / rows,
-        "unique_rows": sum(size == 1 for size in sizes),
-        "rows_below_k": sum(size for size in sizes if size < k),
+        "highest": 1 / smallest,
+        "average": groups / rows,
+        "journalist": 1 / smallest,
+        "marketer": groups / rows,
+        "unique_rows": of_row[1],
+        "rows_below_k": sum(count for size, count in of_row.items() if size < k),
         "suppressed_rows": suppressed_rows,
         "rows": rows,
-        "groups": len(sizes),
-        "smallest": min(sizes),
+        "groups": groups,
+        "smallest": smallest,
     }
 
 
@@ -383,11 +373,9 @@ def _unit_risks(
 ) -> dict[str, Any]:
     """The entry `unit_risk`: before, and after without rows of which nothing is released, unless these are all."""
     units = table.column(table.roles.unit[0])
-    shown = ~suppressed.select(pl.all_horizontal(pl.all()).alias("gone")).to_series()
+    shown, left = ~_all_gone(suppressed), units
     if shown.any():
         after, left = after.filter(shown), units.filter(shown)
-    else:
-        left = units
     return {"unit": table.unit, "k": k, "before": unit_risk(before, units, [k]), "after": unit_risk(after, left, [k])}
 
 

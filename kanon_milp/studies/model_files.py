@@ -62,7 +62,9 @@ def read_model(path: str | Path) -> ModelFile:
 
     path: a file, or the name of a model of the library that comes with the package, such as "hospital".
     """
-    path = _path_of(file_path(path, "path of a model file"))
+    path = file_path(path, "path of a model file")
+    if not path.suffix and len(path.parts) == 1 and not exists(path, Path.exists):
+        path = library_model(path.name)
     if not exists(path, Path.is_file):
         raise InputError(f"{path}: no such model file")
     return read_content(parse_toml(path), path)
@@ -92,14 +94,7 @@ def read_content(raw: Mapping[str, Any], path: Path) -> ModelFile:
     solver = dict(content.get("solver", {}))
     if "parameters" in content:
         solver["parameters"] = _parameters(content["parameters"], path)
-    return ModelFile(
-        path,
-        problem,
-        solver,
-        known,
-        content.get("title", ""),
-        content.get("source", ""),
-    )
+    return ModelFile(path, problem, solver, known, content.get("title", ""), content.get("source", ""))
 
 
 def _parameters(content: Mapping[str, Any], path: Path) -> Mapping[str, float]:
@@ -192,7 +187,9 @@ def _recoding(entries: Mapping[str, Any], table: Table, path: Path) -> Recoding:
     if kind == "mask":
         mask = path.parent / entries["mask"]
     elif kind == "patterns":
-        mask = PatternMask([_cells(p, path) for p in entries["patterns"]], weights, source=str(path))
+        if not all(isinstance(pattern, list) for pattern in entries["patterns"]):
+            raise InputError(f"{path}: [recoding] patterns: each pattern is a list of cells")
+        mask = PatternMask(entries["patterns"], weights, source=str(path))
     elif kind == "random_patterns":
         mask = PatternMask.random(
             table.quasi_identifiers, entries["random_patterns"], entries.get("random_seed", 0), weights
@@ -203,12 +200,6 @@ def _recoding(entries: Mapping[str, Any], table: Table, path: Path) -> Recoding:
     return read_recoding(
         table.quasi_identifiers, mask, folder, weights, entries.get("level_costs"), table.csv.named_encoding
     )
-
-
-def _cells(pattern: object, path: Path) -> list[Any]:
-    if not isinstance(pattern, list):
-        raise InputError(f"{path}: [recoding] patterns: each pattern is a list of cells")
-    return pattern
 
 
 SUFFIX = ".toml"
@@ -235,7 +226,7 @@ def library_folder() -> Path:
 
 def library_models() -> list[LibraryModel]:
     """All models by name."""
-    return [_listed_model(path) for path in sorted(library_folder().glob(f"*{SUFFIX}"))]
+    return [listed_model(path) for path in sorted(library_folder().glob(f"*{SUFFIX}"))]
 
 
 def library_model(name: str) -> Path:
@@ -247,26 +238,17 @@ def library_model(name: str) -> Path:
     return library_folder() / f"{name}{SUFFIX}"
 
 
-def _path_of(path: Path) -> Path:
-    """A model file as somebody names it: a file, or the name of a model of the library where no such file is."""
-    if path.suffix or len(path.parts) != 1 or exists(path, Path.exists):
-        return path
-    return library_model(path.name)
-
-
-def _files_of(name: str) -> list[Path]:
-    """The model file and all that it reads, relative to the library."""
-    path = library_model(name)
-    text = path.read_text(encoding="utf-8")
-    inside = [each.relative_to(library_folder()) for each in sorted(library_folder().rglob("*")) if each.is_file()]
-    # a file that the model names, or one in a folder that it names
-    read = [each for each in inside if any(_names(text, place) for place in (each, *each.parents[:-1]))]
-    return [path.relative_to(library_folder()), *read]
-
-
 def copy_model(name: str, target: Path) -> list[Path]:
     """Write the model file and what it reads to a folder; returns the paths."""
-    files = _files_of(name)
+    path, folder = library_model(name), library_folder()
+    text = path.read_text(encoding="utf-8")
+    inside = [each.relative_to(folder) for each in sorted(folder.rglob("*")) if each.is_file()]
+
+    def named(place: Path) -> bool:  # perhaps behind a word ("matrix:FILE")
+        return re.search(rf'[":]{re.escape(place.as_posix())}"', text) is not None
+
+    # a file that the model names, or one in a folder that it names
+    files = [path.relative_to(folder), *(f for f in inside if any(map(named, (f, *f.parents[:-1]))))]
     written = []
     for place in dict.fromkeys(file.parent for file in reversed(files)):  # the model file is the last
         inside = [file for file in files if file.parent == place]
@@ -277,17 +259,8 @@ def copy_model(name: str, target: Path) -> list[Path]:
     return written
 
 
-def _names(text: str, place: Path) -> bool:
-    """Whether a model names a file or a folder, perhaps behind a word ("matrix:FILE")."""
-    return re.search(rf'[":]{re.escape(place.as_posix())}"', text) is not None
-
-
-def listed_model(name: str) -> LibraryModel:
-    """What is known of the model of this name; raises InputError where there is none."""
-    return _listed_model(library_model(name))
-
-
-def _listed_model(path: Path) -> LibraryModel:
+def listed_model(path: Path) -> LibraryModel:
+    """What a model file of the library says of itself."""
     content = tomllib.loads(path.read_text(encoding="utf-8"))
     known = content.get("known", {})
     optimum = "infeasible" if known.get("infeasible") else str(known.get("optimum", ""))

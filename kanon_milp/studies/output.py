@@ -57,20 +57,17 @@ def from_folder(path: str, base: Path, folder: Path) -> str:
 def seen_from(described: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """The object of `result.json` with the paths of files as they are seen from the folder of the result."""
     found, base = copy.deepcopy(dict(described)), base_of(described, folder)
-    for entry in _entries(found):
-        if isinstance(entry.get("file"), str):
-            entry["file"] = from_folder(entry["file"], base, folder)
-    table = found["input"]["table"]
+    given, table = found["input"], found["input"]["table"]
+    for part in (
+        given.get("model"), table, given["mask"], *given["hierarchies"].values(), *given["distances"],
+        found.get("certificate"),
+    ):  # fmt: skip
+        if part is not None and isinstance(part.get("file"), str):
+            part["file"] = from_folder(part["file"], base, folder)
     for start in DATABASES:
         if table.get("query") is not None and str(table["source"]).startswith(start):
             table["source"] = start + from_folder(table["source"].removeprefix(start), base, folder)
     return found
-
-
-def _entries(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    given = found["input"]
-    parts = [given.get("model"), given["table"], given["mask"], *given["hierarchies"].values(), *given["distances"]]
-    yield from (part for part in [*parts, found.get("certificate")] if part is not None)
 
 
 # C1 controls, marks that change the direction of writing, line separators, halves of characters; JSON escapes the rest
@@ -128,14 +125,14 @@ def write_result(
     result: Result,
     folder: Path,
     about: dict[str, Any] | None = None,
-    beside: Mapping[str, Fill | None] | None = None,
+    others: Mapping[str, Fill | None] | None = None,
     **transaction: Callable[[], object],
 ) -> dict[str, Any]:
     """Write the released table and groups.csv if there is a verified table, and result.json: all of them or none.
 
     Files of an earlier session that this one does not have are removed, so that the folder always shows one session.
     about: the object of result.json, if not only that of the result. Returns it with the SHA-256 of each file, which
-    are there from when the tables are filled. beside, transaction: files elsewhere that are written with them, and the
+    are there from when the tables are filled. others, transaction: files elsewhere that are written with them, and the
     database's part, as `write_together` takes them.
     """
     written = described(result) if about is None else about
@@ -144,7 +141,7 @@ def write_result(
     del files[CLAIM]
     for name, fill in table_files(result.problem, result.table, result.groups):
         files[name] = _with_hash(name, fill, written["sha256"])
-    files.update(beside or {})
+    files.update(others or {})
     files[CLAIM] = lambda file: file.write(json_text(written).encode())  # filled last, when the hashes are known
     made = not folder.exists()
     make_folder(folder)
@@ -188,7 +185,7 @@ def table_files(problem: Problem, found: Any | None, of_row: Ints | None) -> Ite
         return
     table, released = problem.table, as_polars(found)
     if not without_text(released):
-        yield "anonymized.csv", lambda file: file.write(_encoded(released, table))
+        yield "anonymized.csv", lambda file: file.write(csv_bytes(released, table.csv))
     if table.kind in COLUMNAR:
         name, write = COLUMNAR[table.kind]
         content = io.BytesIO()  # the library has no error of its own for a full disk
@@ -211,10 +208,6 @@ def _with_hash(name: str, fill: Fill, hashes: dict[str, str]) -> Fill:
     return filled
 
 
-def _encoded(frame: pl.DataFrame, table: Table) -> bytes:
-    return csv_bytes(frame, table.csv)
-
-
 def _check_encoding(problem: Problem) -> None:
     """What is new in the released table must exist in the encoding of its file; so must all where that is another."""
     table = problem.table
@@ -227,7 +220,7 @@ def _check_encoding(problem: Problem) -> None:
             raise InputError(f'{hierarchy.source}: a label of column "{name}" is not in {where}; use another label')
     if table.kind != "CSV":
         try:
-            _encoded(as_polars(table.frame[table.released_columns]), table)
+            csv_bytes(as_polars(table.frame[table.released_columns]), table.csv)
         except UnicodeEncodeError:
             raise InputError(f"{table.source}: not all of its text is in {table.csv.encoding}; use utf-8") from None
 

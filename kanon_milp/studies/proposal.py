@@ -17,7 +17,6 @@ from kanon_milp.errors import counted, printable
 from kanon_milp.methods.result import Result
 from kanon_milp.problem.column_values import as_text
 from kanon_milp.problem.generalization import written
-from kanon_milp.problem.hierarchies import Hierarchy
 from kanon_milp.problem.role_guess import LOUD, how_sensitive, nearly_unique
 from kanon_milp.problem.roles import MISSING_COUNTS, joined, visible
 from kanon_milp.studies.columns import Column, column_of, sensitive_candidates
@@ -32,12 +31,7 @@ ROLES: dict[str, tuple[str, ...]] = {
     "--keep": ("keep",),
     "--unit": ("unit",),
 }
-ARGUMENTS = {
-    "--identifying": "identifying",
-    "--qi": "quasi_identifiers",
-    "--sensitive": "sensitive",
-    "--keep": "keep",
-}
+ARGUMENTS = {"--identifying": "identifying", "--qi": "quasi_identifiers", "--sensitive": "sensitive", "--keep": "keep"}
 SECONDS = 60  # of a first attempt
 DIVERSITY = 2  # that is asked for where there is a sensitive column ...
 CLOSENESS = "0.2"  # ... and this where that is more than any table has
@@ -94,7 +88,6 @@ class Proposal:
 
 
 def _made(name: str, option: str, values: Sequence[str]) -> str:
-    """The call that makes the hierarchy of a column."""
     way = {"--numeric": "intervals", "--dates": "dates", "--prefix": "prefixes"}[option]
     levels = list(values) if option == "--dates" else [int(each) if each.isdigit() else each for each in values]
     return f"km.Hierarchy.{way}(table.column({name!r}), {levels!r})"
@@ -237,15 +230,11 @@ def _option(result: Result, name: str) -> str:
     if table.column(name).n_unique() > MOST_VALUES:
         return ""
     column = column_of(as_text(table.frame, [name], table.source)[name].alias(""), name, table.roles)
-    option, between = coarse_levels(column), set() if hierarchy is None else _coarsest(hierarchy)
+    option, paths = coarse_levels(column), () if hierarchy is None else hierarchy.paths.values()
+    between = {path[-2] for path in paths if len(path) > 2}
     shape = OF_DECADE if option.endswith("decade") else OF_YEAR
     of_dates = column.kind in ("date", "timestamp") and not any(shape.fullmatch(label or "") for label in between)
     return option if not between or of_dates else ""
-
-
-def _coarsest(hierarchy: Hierarchy) -> set[str | None]:
-    """The labels below the top, where there are levels between it and the values."""
-    return {path[-2] for path in hierarchy.paths.values() if len(path) > 2}
 
 
 def coarse_levels(column: Column) -> str:

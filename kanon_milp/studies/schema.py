@@ -23,15 +23,6 @@ from kanon_milp.problem.problem import OBJECTIVES, SUPPRESSED_ROWS
 from kanon_milp.studies import datasets, generators
 
 
-def _as_written(value: Any) -> Any:
-    """Decimal numbers as text, also within lists and tables, so that they are read exactly; all else as it is."""
-    return _converted(value, str)
-
-
-def _as_float(value: Any) -> Any:
-    return _converted(value, float)
-
-
 def _converted(value: Any, convert: Callable[[Decimal], object]) -> Any:
     if isinstance(value, list):
         return [_converted(each, convert) for each in value]
@@ -40,19 +31,23 @@ def _converted(value: Any, convert: Callable[[Decimal], object]) -> Any:
     return convert(value) if isinstance(value, Decimal) else value
 
 
-def _one_of(known: Callable[[], Sequence[str]], value: str) -> str:
-    if value not in known():
-        raise PydanticCustomError("choice", "unknown value", {"known": list(known())})
-    return value
+# decimal numbers as text, also within lists and tables, so that they are read exactly, or as floats; all else as it is
+as_written, _as_float = partial(_converted, convert=str), partial(_converted, convert=float)
 
 
 def one_of(known: Callable[[], Sequence[str]]) -> AfterValidator:
     """A text that is one of these."""
-    return AfterValidator(partial(_one_of, known))
+
+    def check(value: str) -> str:
+        if value not in known():
+            raise PydanticCustomError("choice", "unknown value", {"known": list(known())})
+        return value
+
+    return AfterValidator(check)
 
 
 # numbers of a file are integers or decimals, which are exact
-Number = Annotated[int | Decimal | str, AfterValidator(_as_written)]
+Number = Annotated[int | Decimal | str, AfterValidator(as_written)]
 Real = Annotated[int | Decimal, AfterValidator(_as_float)]
 
 
@@ -66,8 +61,8 @@ class Of:
 Texts = Annotated[list[Any], Of("names")]
 Integers = Annotated[list[Any], Of("integers")]
 Names = str | list[Any]  # whoever reads the table says what is wrong with a name
-List = Annotated[list[Any], AfterValidator(_as_written)]
-Entries = Annotated[dict[str, Any], AfterValidator(_as_written)]
+List = Annotated[list[Any], AfterValidator(as_written)]
+Entries = Annotated[dict[str, Any], AfterValidator(as_written)]
 Arguments = Annotated[dict[str, Any], AfterValidator(_as_float)]
 
 
@@ -252,7 +247,6 @@ def checked_as(table: type[Entry], content: dict[str, Any], path: Path | str) ->
 
 
 def _in_words(error: ErrorDetails, content: Any, table: type[Entry]) -> str:
-    """What is wrong, from the place in the file and the kind of error."""
     where, value, loc = "", content, list(error["loc"])
     while True:
         name = str(loc.pop(0))
@@ -294,14 +288,7 @@ def _table_of(annotation: Any) -> type[Entry] | None:
     return inner if isinstance(inner, type) and issubclass(inner, Entry) else None
 
 
-_KINDS = {
-    str: "text",
-    int: "an integer",
-    Decimal: "a number",
-    list: "a list",
-    dict: "a table",
-    bool: "true or false",
-}
+_KINDS = {str: "text", int: "an integer", Decimal: "a number", list: "a list", dict: "a table", bool: "true or false"}
 
 
 def _expected(annotation: Any) -> str:

@@ -179,7 +179,7 @@ class Sweep(text_tables.Tabular):
     asked: tuple[Setting, ...] = ()
 
     @property
-    def beside(self) -> list[str]:
+    def measured(self) -> list[str]:
         """The baselines that were measured."""
         return list(dict.fromkeys(name for row in self.rows for name in row.baselines))
 
@@ -190,19 +190,18 @@ class Sweep(text_tables.Tabular):
 
     def plot(self) -> Any:
         """Loss against the parameter that is swept, with the certified band below it, as an altair chart."""
-        return _chart(self.frame(), self.beside)
+        return _chart(self.frame(), self.measured)
 
     def _repr_html_(self) -> str:
-        """The table of people, for a notebook."""
         return grid(f"Sweep of {self.problem.title}", self.texts())
 
     def texts(self) -> list[list[str]]:
         """A header and a row a setting: cells as text. A last column has notes where a row's run was interrupted."""
         swept = [name for name in swept_kinds() if any(name in row.setting.given for row in self.rows)]
-        table = [[*swept, "loss", "bound", "gap %", "proof", "seconds", *self.beside]]
+        table = [[*swept, "loss", "bound", "gap %", "proof", "seconds", *self.measured]]
         for row in self.rows:
             gap = None if row.gap is None else 100 * row.gap
-            losses = (row.objective, row.bound, *(row.baselines.get(name) for name in self.beside))
+            losses = (row.objective, row.bound, *(row.baselines.get(name) for name in self.measured))
             objective, bound, *others = (text_tables.shown(plain(loss)) for loss in losses)
             parameters = [str(row.setting.given[name]) for name in swept]
             known = [objective, bound, text_tables.shown(gap, 2), row.proof, text_tables.shown(row.seconds, 1)]
@@ -232,7 +231,7 @@ def sweep(
 
     swept: k, l, t, or what a requirement of one's own declares: values to take in place of the problem's own. method,
     time_limit (seconds, of each setting), threads, seed: as for `solve`. The strictest settings come first, since their
-    tables are starts for the looser ones. baselines: names of methods whose tables are measured beside, as they are.
+    tables are starts for the looser ones. baselines: names of methods whose tables are measured as well, as they are.
     processes: settings at once, on this machine; dask: address of a scheduler on whose workers they run instead. known:
     runs from before, which are not repeated, and stand in the result also where their values are not among those that
     are given.
@@ -294,7 +293,6 @@ def stricter(letter: str) -> int:
 
 def settings(swept: Mapping[str, Iterable[Any] | None]) -> list[Setting]:
     """All combinations. Raises InputError where nothing is swept, or a value is no number."""
-    """All combinations. Raises InputError where nothing is swept, or a value is no number."""
     found: dict[str, list[Any]] = {}
     for name in swept_kinds():
         if (values := swept.get(name)) is None:
@@ -350,13 +348,12 @@ def combined(problem: Problem, runs: Sequence[Run]) -> tuple[SweepRow, ...]:
     """Each setting with the best table of all stricter ones, verified again for it, and the best bound of all looser
     ones. A bound above a table that is valid for its setting is refuted, as is "infeasible" where there is one."""
     tables = [_table(problem, run, runs) for run in runs]
-    proofs = [run for run, (objective, _) in zip(runs, tables, strict=True) if not _refuted(run, objective)]
+    proofs = [
+        run
+        for run, (objective, _) in zip(runs, tables, strict=True)
+        if objective is None or not (run.proof == "infeasible" or (run.bound is not None and run.bound > objective))
+    ]
     return tuple(_row(run, *table, proofs) for run, table in zip(runs, tables, strict=True))
-
-
-def _refuted(run: Run, objective: Fraction | None) -> bool:
-    """Whether what a run claims to have proven cannot be. objective: of a verified table for its setting."""
-    return objective is not None and (run.proof == "infeasible" or (run.bound is not None and run.bound > objective))
 
 
 def _table(problem: Problem, run: Run, runs: Sequence[Run]) -> tuple[Fraction | None, Setting | None]:
@@ -453,8 +450,10 @@ def _chart(frame: pl.DataFrame, baselines: Sequence[str]) -> Any:
     axis = alt.Axis(values=values if len(values) <= MOST_TICKS else alt.Undefined, format=FORMAT, grid=False)
     x = alt.X("along:Q", title=along, scale=scale, axis=axis)
     y = alt.Y("loss:Q", title="information lost", axis=alt.Axis(format=FORMAT, gridColor="#e8e8e8"))
-    colour = alt.Color("series:N", title="", scale=alt.Scale(domain=order, range=_colours(len(baselines))))
-    dash = alt.StrokeDash("series:N", title="", scale=alt.Scale(domain=order, range=_dashes(len(baselines))))
+    colours = [COLOURS[i % len(COLOURS)] for i in (0, 0, *range(1, len(baselines) + 1))]
+    dashes = [[1, 0], [4, 3], *([1, 0] for _ in baselines)]
+    colour = alt.Color("series:N", title="", scale=alt.Scale(domain=order, range=colours))
+    dash = alt.StrokeDash("series:N", title="", scale=alt.Scale(domain=order, range=dashes))
     base = alt.Chart(data)
     band = (
         base.transform_filter("isValid(datum.low)").mark_area(opacity=0.25, color=COLOURS[0]).encode(x, y, y2="low:Q")
@@ -462,11 +461,3 @@ def _chart(frame: pl.DataFrame, baselines: Sequence[str]) -> Any:
     lines = base.mark_line(point=alt.OverlayMarkDef(size=18)).encode(x, y, colour, dash)
     drawn = alt.layer(band, lines, data=data).properties(width=WIDTH, height=HEIGHT)
     return drawn.facet(alt.Facet("panel:N", title=None), columns=2) if panels else drawn
-
-
-def _colours(baselines: int) -> list[str]:
-    return [COLOURS[i % len(COLOURS)] for i in (0, 0, *range(1, baselines + 1))]
-
-
-def _dashes(baselines: int) -> list[list[int]]:
-    return [[1, 0], [4, 3], *([1, 0] for _ in range(baselines))]

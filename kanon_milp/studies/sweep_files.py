@@ -75,7 +75,8 @@ def _found(then: Any, now: Any) -> Iterator[str]:
     for path, name in PLAIN.items():
         yield from _told(name, _at(then, path), _at(now, path))
     yield from _requirements(_at(then, ("problem", "requirements")), _at(now, ("problem", "requirements")))
-    yield from _by_column("--weight", then, now, ("input", "weights"))
+    for column in _columns(then, now, ("input", "weights")):
+        yield from _told(f"--weight {column}", *(_at(each, ("input", "weights", column)) for each in (then, now)))
     for column in _columns(then, now, ("input", "hierarchies")):
         old, new = (_at(each, ("input", "hierarchies", column)) for each in (then, now))
         where = [_at(each, ("source",)) or _at(each, ("file",)) for each in (old, new)]
@@ -114,7 +115,7 @@ def _called(name: str, key: str, values: Sequence[Any]) -> str:
     """A parameter in a result as the command line has it, or in words. values: the two that it has."""
     kind = kind_named(name)
     for parameter, declared in {} if kind is None else kind.parameters.items():
-        if kind is not None and key == (declared.stated or parameter):
+        if kind is not None and key == (declared.key or parameter):
             number = declared.types == LIST and not any(isinstance(each, list) for each in values)
             return kind.option(parameter) or f"{'the number of ' * number}{parameter} of {term(name)}".replace("_", " ")
     return f"{'the sensitive attribute' if key == 'sensitive' else key} of {term(name)}".replace("_", " ")
@@ -133,18 +134,14 @@ def _by_name(requirements: Any) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _by_column(option: str, then: Any, now: Any, path: tuple[str, ...]) -> Iterator[str]:
-    for column in _columns(then, now, path):
-        yield from _told(f"{option} {column}", _at(then, (*path, column)), _at(now, (*path, column)))
-
-
 def _columns(then: Any, now: Any, path: tuple[str, ...]) -> list[str]:
     both = (_at(then, path), _at(now, path))
     return list(dict.fromkeys(name for each in both if isinstance(each, dict) for name in each))
 
 
 def _told(name: str, then: Any, now: Any) -> Iterator[str]:
-    before, after = (_word(each) or "not named" for each in (then, now))
+    listed = (each if isinstance(each, list) else [] if each is None else [each] for each in (then, now))
+    before, after = (",".join(map(str, each)) or "not named" for each in listed)
     if before != after:
         yield f"{name} was {before}, and is {after} now"
 
@@ -152,13 +149,6 @@ def _told(name: str, then: Any, now: Any) -> Iterator[str]:
 def _differ(what: str, then: Any, now: Any) -> Iterator[str]:
     if then != now:
         yield what
-
-
-def _word(value: Any) -> str:
-    """A value as an option has it; "" where there is none."""
-    if value is None:
-        return ""
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _at(value: Any, path: tuple[str, ...]) -> Any:
@@ -189,8 +179,9 @@ class SweepFolder:
         kept = [each for each in described["requirements"] if each["name"] not in names or "quasi_identifiers" in each]
         left_out = {"t_in", "t_in_star", *swept_kinds()}
         described = {name: value for name, value in described.items() if name not in left_out}
-        named = _hash_of_values(problem)
-        inputs = inputs if named is None else {**inputs, "values": named}
+        named = [getattr(each, "values", None) for each in problem.requirements]
+        if any(each is not None for each in named):  # sensitive values are cells
+            inputs = {**inputs, "values": sha256(repr(named).encode()).hexdigest()}
         about = {"swept": sorted(swept), "input": inputs, "problem": {**described, "requirements": kept}}
         self._about = json.loads(json_text({**about, "options": dict(options)}))
 
@@ -263,7 +254,11 @@ class SweepFolder:
         if about != self._about:
             how = differences(about, self._about) or "other data, requirements or options"
             raise InputError(f"{folder}: is a run of another sweep ({how}); choose another folder")
-        if folder.name != folder_name(setting) or _contradictory(objective, bound, proof):
+        if objective is None:  # what does not contradict itself may still be false: a proof cannot be read back
+            contradictory = proof == "optimal"
+        else:
+            contradictory = proof == "infeasible" or (bound is not None and bound > objective)
+        if folder.name != folder_name(setting) or contradictory:
             raise InputError(f"{folder / CLAIM}: contradicts itself, or its folder's name; remove the folder {folder}")
         if objective is None:
             return Run(setting, None, bound, proof, seconds, baselines=baselines, interrupted=ended)
@@ -286,22 +281,9 @@ def folder_name(setting: Setting) -> str:
     return setting.name.replace("/", "_")
 
 
-def _contradictory(objective: Fraction | None, bound: Fraction | None, proof: str) -> bool:
-    """Whether no run ends so. What does not contradict itself may still be false: a proof cannot be read back."""
-    if objective is None:
-        return proof == "optimal"
-    return proof == "infeasible" or (bound is not None and bound > objective)
-
-
 def _text(value: Fraction | None) -> str | None:
     return None if value is None else str(value)
 
 
 def _exact(text: str | None) -> Fraction | None:
     return None if text is None else Fraction(text)
-
-
-def _hash_of_values(problem: Problem) -> str | None:
-    """SHA-256 of the sensitive values that requirements name, which are cells; None where they name none."""
-    named = [getattr(each, "values", None) for each in problem.requirements]
-    return sha256(repr(named).encode()).hexdigest() if any(each is not None for each in named) else None

@@ -77,8 +77,7 @@ class Plugins(dict[str, T], Generic[T]):
         return [*self, *self._points()]
 
     def find(self, name: str) -> T | None:
-        """The one of this name, from its package where it is an entry point; None where there is none. Raises
-        InputError for an entry point that cannot be loaded."""
+        """The one of this name, also of an entry point; None without. Raises InputError where it cannot be loaded."""
         if name in self or name not in (points := self._points()):
             return self.get(name)
         where = f'the {self.kind} "{name}" of the entry point "{points[name].value}"'

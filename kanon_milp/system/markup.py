@@ -50,8 +50,7 @@ def _shown(value: object) -> object:
 
 
 def card(title: object, facts: Iterable[tuple[str, object]], note: object = "") -> str:
-    """What a notebook shows of an object: a title, names with what they are, and a note; those without a value are left
-    out."""
+    """What a notebook shows of an object: a title, names with what they are (none without a value), and a note."""
     return _notebook("card", title=title, facts=[fact for fact in facts if fact[1] not in (None, "")], note=note)
 
 

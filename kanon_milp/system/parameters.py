@@ -56,7 +56,10 @@ MODULES: tuple[str, ...] = (
     "methods.required_phases",
     "methods.required_search",
     "methods.scheduler",
+    "methods.several_sets",
     "methods.sizes_phases",
+    "methods.some_patterns",
+    "methods.started",
     "methods.subset_dp",
 )
 """Modules that register parameters, imported when names are looked up."""
@@ -109,6 +112,7 @@ class Parameters:
     a value that it may not have."""
 
     values: Mapping[str, Number] = field(default_factory=dict)
+    used: set[str] = field(default_factory=set, compare=False, repr=False)  # names of classes that were looked up
 
     def __post_init__(self) -> None:
         known = {each.name: each for each in described()} if self.values else {}
@@ -117,12 +121,14 @@ class Parameters:
 
     @classmethod
     def read(cls, texts: list[str]) -> Parameters:
-        """Those of texts such as "cuts.share=0.3". Raises InputError where one is not of this form."""
+        """Those of texts such as "cuts.share=0.3". Raises InputError where one is not of this form, or comes twice."""
         values: dict[str, Number] = {}
         for text in texts:
-            name, equals, value = text.partition("=")
+            name, equals, value = (each.strip() for each in text.partition("="))
+            if name in values:
+                raise InputError(f'the parameter "{name}" is set twice; write it once')
             try:
-                values[name.strip()] = _read(value.strip())
+                values[name] = _read(value)
             except ValueError:
                 equals = ""
             if not equals:
@@ -135,8 +141,14 @@ class Parameters:
     def of(self, kind: type[P]) -> P:
         """The parameters of a class that `parameters` has registered."""
         name = next(name for name, each in _KINDS.items() if each is kind)
+        self.used.add(name)
         prefix = f"{name}."
         return kind(**{each[len(prefix) :]: value for each, value in self.values.items() if each.startswith(prefix)})
+
+    @property
+    def unused(self) -> list[str]:
+        """The names of those that nothing has looked up."""
+        return [name for name in self.values if name.partition(".")[0] not in self.used]
 
 
 DEFAULT = Parameters()

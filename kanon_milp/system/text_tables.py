@@ -45,8 +45,7 @@ class Tabular(ABC):
 
 
 def booktabs(header: Sequence[str], lines: Sequence[Sequence[str]], align: str = "") -> str:
-    """A header and lines of plain text as a tabular. align: a letter a column; the first one to the left by default,
-    numbers to the right."""
+    """Lines of plain text as a tabular. align: a letter a column; by default the first one to the left."""
     align = align or "l" + "r" * (len(header) - 1)
     rows = [" & ".join(map(escaped, cells)) + " \\\\\n" for cells in (header, *lines)]
     head, *body = rows

@@ -135,7 +135,9 @@ class _Expected:
         costs = [self.rules.cost(vector) for vector in vectors]
         if min(costs, default=Fraction(0)) < 0:
             raise InputError("weights and level costs must not be negative")
-        unit = _unit(costs)
+        denominator = math.lcm(*(cost.denominator for cost in costs))
+        # the largest number that all costs are integer multiples of
+        unit = Fraction(math.gcd(*(int(cost * denominator) for cost in costs)) or 1, denominator)
         if claim.unit != unit:
             problems.append("the certificate counts in another unit")
         if problems:
@@ -312,12 +314,6 @@ def _largest(claim: Claim, cost: int, rows: Ints) -> int:
     return max(total, *others, 0)
 
 
-def _unit(costs: Sequence[Fraction]) -> Fraction:
-    """The largest number that all costs are integer multiples of."""
-    denominator = math.lcm(*(cost.denominator for cost in costs))
-    return Fraction(math.gcd(*(int(cost * denominator) for cost in costs)) or 1, denominator)
-
-
 def _as_text(part: object) -> str | None:
     """Plain data as JSON, None for what is none."""
     try:
@@ -327,5 +323,4 @@ def _as_text(part: object) -> str | None:
 
 
 def _sorted(requirements: object) -> list[str]:
-    """Requirements in an order that does not matter."""
     return sorted(json.dumps(each, sort_keys=True) for each in (requirements if isinstance(requirements, list) else []))

@@ -176,7 +176,6 @@ def _numbered(
     with_low: bool,
     with_high: bool,
 ) -> list[str]:
-    """Values from one number to another."""
     number = itemgetter(0)
     start = 0 if low is None else (bisect_left if with_low else bisect_right)(numbers, low, key=number)
     stop = len(numbers) if high is None else (bisect_right if with_high else bisect_left)(numbers, high, key=number)
@@ -308,7 +307,6 @@ def _day(text: str, order: int) -> str:
 
 
 def _month(name: str) -> str:
-    """The number of a month of which this is the name, or its beginning; 0 for none."""
     short = name.lower()[:3]
     short = GERMAN.get(short, short)
     return str(MONTHS.index(short) + 1) if short in MONTHS else "0"

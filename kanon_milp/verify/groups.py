@@ -199,13 +199,7 @@ class Grouping:
     _counts: dict[Coding, Counts] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def build(
-        cls,
-        of_row: Ints,
-        suppressed_rows: Flags,
-        sensitive: Sensitive,
-        title: str,
-    ) -> Grouping:
+    def build(cls, of_row: Ints, suppressed_rows: Flags, sensitive: Sensitive, title: str) -> Grouping:
         """Collect rows into groups. suppressed_rows: bool (n,), whether the row is fully suppressed."""
         size = np.bincount(of_row)
         suppressed = np.bincount(of_row[suppressed_rows], minlength=len(size)) == size

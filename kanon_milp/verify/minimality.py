@@ -230,7 +230,6 @@ class _Steps:
 
 
 def _enough(k: int, counts: Counts) -> Flags:
-    """Whether groups have so many different units."""
     return counts.distinct >= k
 
 

@@ -185,6 +185,10 @@ class Report:
 
     def as_dict(self) -> dict[str, object]:
         """The report as plain data for JSON; a fraction is a number and, under NAME_exact, its exact text."""
+        foreign: dict[str, object] = {}
+        if self.cells != "labels":
+            foreign = {"cells": self.cells, "generalized_cells": self.generalized_cells}
+            foreign |= both("certainty_penalty", self.certainty_penalty)
         return {
             "ok": self.ok,
             "violations": list(self.violations),
@@ -205,16 +209,7 @@ class Report:
             "missing_keys": self.missing_keys,
             "dropped_rows": self.dropped_rows,
             "notes": list(self.notes),
-            **self._of_foreign_cells(),
-        }
-
-    def _of_foreign_cells(self) -> dict[str, object]:
-        if self.cells == "labels":
-            return {}
-        return {
-            "cells": self.cells,
-            "generalized_cells": self.generalized_cells,
-            **both("certainty_penalty", self.certainty_penalty),
+            **foreign,
         }
 
     def summary(self) -> str:
@@ -274,7 +269,8 @@ def attribute_lines(name: str, facts: SensitiveFacts) -> list[str]:
     """A few short lines about one sensitive attribute."""
     others = ", ".join(f"{in_words(t)} ({distance})" for distance, t in facts.closeness.items() if distance != "equal")
     recursive = f", c > {in_words(facts.recursive[2])} (recursive, l = 2)" if 2 in facts.recursive else ""
-    of_present = f"> {_up(facts.delta_present.natural)}"
+    of_present = f"> {math.ceil(facts.delta_present.natural * 10000) / 10000:g}"
+    entropy = f"{math.floor(facts.l_entropy.value * 10000) / 10000:g}"
     if facts.delta is None:
         delta = f"no delta, since a group lacks a value (of the values that are there: delta {of_present})"
     else:
@@ -282,17 +278,9 @@ def attribute_lines(name: str, facts: SensitiveFacts) -> list[str]:
     return [
         f"{name}: p = {facts.p}, l = {in_words(facts.l)} (frequency), t = {in_words(facts.t)} (equal distance)",
         *([f"  t = {others}"] if others else []),
-        f"  l = {_down(facts.l_entropy.value)} (entropy){recursive}, alpha = {in_words(facts.alpha)}",
+        f"  l = {entropy} (entropy){recursive}, alpha = {in_words(facts.alpha)}",
         f"  beta = {in_words(facts.beta)}, {delta}",
     ]
-
-
-def _up(number: float) -> str:
-    return f"{math.ceil(number * 10000) / 10000:g}"
-
-
-def _down(number: float) -> str:
-    return f"{math.floor(number * 10000) / 10000:g}"
 
 
 def _facts(facts: GroupFacts) -> dict[str, object]:

@@ -130,10 +130,7 @@ def open_released(anonymized: Any, table: TableData) -> nw.DataFrame[Any]:
         raise InputError("anonymized table: a column name occurs twice") from None
     except Exception as error:  # of a lazy frame: its own message may quote cells
         raise InputError(f"anonymized table: it cannot be read ({type(error).__name__})") from None
-    for role, columns in (
-        ("quasi-identifier", table.quasi_identifiers),
-        ("sensitive attribute", table.sensitive),
-    ):
+    for role, columns in (("quasi-identifier", table.quasi_identifiers), ("sensitive attribute", table.sensitive)):
         for name in columns:
             if name not in names:
                 raise InputError(f'anonymized table: there is no column "{name}" ({role}){among(name, names)}')
@@ -286,20 +283,13 @@ def _to_polars(series: nw.Series[Any]) -> pl.Series:
         raise InputError(
             f'column "{series.name}" holds values of a kind that cannot be compared; make them text'
         ) from None
-    except (
-        TypeError,
-        ValueError,
-        pl.exceptions.PolarsError,
-    ):  # a pandas column of mixed kinds: numbers and the symbol
+    except (TypeError, ValueError, pl.exceptions.PolarsError):  # a pandas column of mixed kinds: numbers and the symbol
         return _each_as_text(series.to_list(), series.is_null().to_list())
-    if column.dtype == pl.Object or (series.dtype == nw.Object and _merges_times(series, column)):
+    # polars may hold different times of Python's as one, such as one with a time zone and one without
+    times = series.dtype == nw.Object and column.dtype.is_temporal()
+    if column.dtype == pl.Object or (times and column.drop_nulls().n_unique() < series.drop_nulls().n_unique()):
         return _each_as_text(column.to_list(), series.is_null().to_list())
     return column.fill_nan(None) if column.dtype.is_float() else column
-
-
-def _merges_times(series: nw.Series[Any], column: pl.Series) -> bool:
-    """Whether polars holds different times of Python's as one, such as one with a time zone and one without."""
-    return column.dtype.is_temporal() and column.drop_nulls().n_unique() < series.drop_nulls().n_unique()
 
 
 def _as_text(series: pl.Series) -> pl.Series:

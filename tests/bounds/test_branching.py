@@ -32,7 +32,7 @@ from kanon_milp.heuristics.greedy import greedy
 from kanon_milp.heuristics.grouping import pairs_at
 from kanon_milp.heuristics.search import Search
 from kanon_milp.methods import branching as method
-from kanon_milp.methods.branching import SizesBranching
+from kanon_milp.methods.branching import Branching
 from kanon_milp.methods.sizes_phases import RankOneCuts
 from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import prepare
@@ -312,7 +312,7 @@ def test_what_is_far_from_proven_is_searched_once_more_and_branches(most: int, m
 
 def test_ctrl_c_keeps_the_table_and_the_least_bound(branched: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     stop, looks = threading.Event(), list[int]()
-    table_of: Any = SizesBranching._table
+    table_of: Any = Branching._table
 
     def stopping(*given: Any) -> Any:
         looks.append(1)
@@ -320,7 +320,7 @@ def test_ctrl_c_keeps_the_table_and_the_least_bound(branched: list[int], monkeyp
             stop.set()
         return table_of(*given)
 
-    monkeypatch.setattr(SizesBranching, "_table", stopping)
+    monkeypatch.setattr(Branching, "_table", stopping)
     problem = census_problem(80, 5)
     result = km.solve(problem, method="search", interrupt=stop, parameters=BRANCHES)
     best = km.solve(problem, method="milp").require_optimal().objective

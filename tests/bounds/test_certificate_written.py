@@ -25,7 +25,7 @@ from kanon_milp.bounds import Certificate, certified_instance, lagrangian
 from kanon_milp.bounds.certificate import certify_required, first_multipliers, required_instance
 from kanon_milp.bounds.lagrangian_bound import required_bound
 from kanon_milp.methods.arguments import groups_not_alone
-from kanon_milp.methods.certifying import certify_problem
+from kanon_milp.methods.result import certify_problem
 from kanon_milp.problem.distances import EqualDistance
 from kanon_milp.problem.privacy import Requirement
 from kanon_milp.problem.records import Group

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -20,9 +21,11 @@ from kanon_milp.bounds import ProvenBound, register_bound, unregister_bound
 from kanon_milp.bounds.registry import BoundTask, best_registered
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.formulations import FORMULATIONS, Formulation
-from kanon_milp.methods import registry
+from kanon_milp.heuristics.greedy import suppress_all
+from kanon_milp.methods import phases, registry
 from kanon_milp.presolve.instance import prepare
 from kanon_milp.problem.distances import EqualDistance
+from kanon_milp.problem.privacy.registry import add
 from kanon_milp.solvers import Availability, LinearModel, RawResult, SolverCall, SolverOptions, StopReason, get
 from kanon_milp.solvers.call import Recorder, Watch
 from kanon_milp.studies.output import described
@@ -572,3 +575,75 @@ def test_what_a_solver_does_not_say_is_said(answer: Any, reason: str, said: str)
     assert (result.stop_reason, result.proof) == (reason, "none")
     assert said in result.message
     assert "nothing proven" in result.summary()
+
+
+def _nothing(known: km.Known) -> None:
+    """Do nothing."""
+
+
+class Mine(km.Phase):
+    """A phase that does what it is told to, once."""
+
+    name = "mine"
+    does: ClassVar[dict[str, Callable[[km.Known], Any]]] = {}
+    done = False
+
+    def applies(self, known: km.Known) -> bool:
+        self.does.get("applies", _nothing)(known)
+        return not self.done
+
+    def estimate(self, known: km.Known) -> km.Estimate:
+        self.does.get("estimate", _nothing)(known)
+        return km.Estimate(1e-6, 1.0)
+
+    def run(self, known: km.Known, limit: Any) -> None:
+        self.done = True
+        self.does.get("run", _nothing)(known)
+
+
+def writes(known: km.Known) -> None:
+    known.instance.candidates.cost[:] += 1
+
+
+def keeps_half(known: km.Known) -> None:
+    found = suppress_all(known.instance)
+    assert found is not None
+    known.keep(replace(found, rows=found.rows[:-1], candidate=found.candidate[:-1], row_type=found.row_type[:-1]))
+
+
+@pytest.mark.parametrize(
+    ("does", "said"),
+    [
+        ({"applies": writes}, 'the phase "mine" wrote into the arrays of the instance'),
+        ({"estimate": writes}, 'the phase "mine" wrote into the arrays of the instance'),
+        ({"run": writes}, 'the phase "mine" wrote into the arrays of the instance'),
+        ({"applies": boom}, 'the phase "mine" raised KeyError'),
+        ({"run": keeps_half}, 'the phase "mine": known.keep: '),
+        ({"run": lambda known: known.keep("table")}, 'the phase "mine": known.keep: table: an Assignment'),
+        ({"estimate": lambda _: km.Estimate(math.nan, 1.0)}, "Estimate: seconds: a number of at least 0 is expected"),
+    ],
+)
+def test_what_a_phase_does_wrong_is_an_error_that_names_it(
+    does: dict[str, Callable[[km.Known], Any]], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Mine, "does", does)
+    monkeypatch.setitem(phases.REGISTERED, "mine", Mine)
+    with pytest.raises(km.InputError, match=re.escape(said)) as error:
+        km.solve(PROBLEM, method="search", time_limit=20)
+    assert SECRET not in str(error.value)
+
+
+def test_parameters_that_are_of_no_use_are_told_of() -> None:
+    with pytest.raises(km.InputError, match=r"a parameter of a phase is for the method milp or search or .*greedy has"):
+        km.solve(PROBLEM, method="greedy", parameters={"cuts.share": 0.3})
+    result = km.solve(PROBLEM, method="search", parameters={"simplex_matching.rounds": 3, "core.share": 0.9})
+    assert "nothing that ran has a use for simplex_matching.rounds" in result.message
+
+
+def test_a_requirement_without_a_mapping_of_parameters_is_refused() -> None:
+    class Odd(Own):
+        name: ClassVar[str] = "odd"
+        parameters: ClassVar[Any] = None
+
+    with pytest.raises(km.InputError, match="parameters: a mapping"):
+        add(Odd)

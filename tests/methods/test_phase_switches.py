@@ -57,7 +57,7 @@ def test_a_phase_that_there_is_not_cannot_be_left_out() -> None:
 def test_what_a_thread_of_a_users_code_claims_is_no_proof() -> None:
     tracker = Tracker(Fraction(1), 0.0, None)
     tracker.higher(3, ("own bound",))
-    with tracker.users_code():
+    with tracker.users_code("mine"):
         thread = threading.Thread(target=tracker.higher, args=(9, ("own bound",)))
         thread.start()
         thread.join()

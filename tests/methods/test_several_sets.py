@@ -36,18 +36,18 @@ def test_it_is_better_than_k_anonymity_of_all_columns(monkeypatch: pytest.Monkey
         return session.finish(session.known)
 
     monkeypatch.setattr(several_sets, "solve_milp", spied)
-    monkeypatch.setattr(several_sets, "FEWEST_PAIRS", 0)
-    monkeypatch.setattr(several_sets, "NEAR_PAIRS", 300)
-    monkeypatch.setattr(several_sets, "COUNTED", 3)
-    result = km.solve(stated, node_limit=1_000)
+    values = {"sets.fewest_pairs": 0, "sets.near_pairs": 300, "sets.counted": 3}
+    result = km.solve(stated, node_limit=1_000, parameters=values)
     assert isinstance(result.table, pl.DataFrame)
     for each in SETS:
         assert min(Counter(result.table.select(each).iter_rows()).values()) >= 3
-    together = km.solve(several_sets.stricter(stated), method="search", iteration_limit=several_sets.JOINT_ROUNDS)
+    together = km.solve(
+        several_sets.stricter(stated), method="search", iteration_limit=several_sets.SetsParams().joint_rounds
+    )
     assert together.objective is not None
     assert result.objective is not None
     assert result.objective < together.objective
-    again = km.solve(stated, node_limit=1_000)
+    again = km.solve(stated, node_limit=1_000, parameters=values)
     assert again.objective == result.objective
     assert known == [result.exact_objective] * 2
 
@@ -61,13 +61,11 @@ def test_counted_work_is_limited_before_the_model(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(several_sets, "solve_restricted", spied)
     monkeypatch.setattr(several_sets, "solve_milp", lambda session, **_rest: session.finish(session.known))
-    monkeypatch.setattr(several_sets, "FEWEST_PAIRS", 0)
-    monkeypatch.setattr(several_sets, "NEAR_PAIRS", 100)
-    monkeypatch.setattr(several_sets, "COUNTED", 1)
-    results = [km.solve(problem(40, 3), node_limit=100_000) for _ in range(2)]
+    values = {"sets.fewest_pairs": 0, "sets.near_pairs": 100, "sets.counted": 1}
+    results = [km.solve(problem(40, 3), node_limit=100_000, parameters=values) for _ in range(2)]
     assert nodes
-    assert set(nodes) == {several_sets.NODES}
-    assert len(nodes) <= 2 * several_sets.COUNTED * (len(SETS) + 1)
+    assert set(nodes) == {several_sets.SetsParams().nodes}
+    assert len(nodes) <= 2 * (len(SETS) + 1)
     assert results[0].table is not None
     assert results[0].table.equals(results[1].table)
 
@@ -80,8 +78,7 @@ def test_the_model_is_told_a_bound_near_the_table(monkeypatch: pytest.MonkeyPatc
         return session.finish(session.known)
 
     monkeypatch.setattr(several_sets, "solve_milp", spied)
-    monkeypatch.setattr(several_sets, "_improved", lambda _session, table, _limit: table)
-    assert km.solve(problem(300), node_limit=1).verified
+    assert km.solve(problem(300), node_limit=1, parameters={"sets.patience": 0}).verified
     ((bound, loss),) = told
     assert bound.backed_by == ("own bound",)
     assert 0.9 * loss <= bound.value <= loss

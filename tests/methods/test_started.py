@@ -19,9 +19,7 @@ from kanon_milp.methods.outcome import Bound, Outcome
 patient = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=examples(60, 6))
 
 
-def as_if_slow(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(started, "LARGE", 0)
-    patch.setattr(started, "SOLVE_SECONDS", 1e9)
+SLOW = {"good_table.pairs": 0, "good_table.pair_seconds": 1e9}
 
 
 @given(sensitive_cases())
@@ -37,27 +35,23 @@ def test_the_model_goes_on_from_what_the_search_has(case: SensitiveCase) -> None
 
     expected = judge(case)
     with pytest.MonkeyPatch.context() as patch:
-        as_if_slow(patch)
         patch.setattr(hybrid, "solve_hybrid", stopped)
         patch.setattr(started, "too_long", lambda *_: "")
-        result = km.solve(case.problem(), method="milp", time_limit=600)
+        result = km.solve(case.problem(), method="milp", time_limit=600, parameters=SLOW)
     assert value(result) == expected
 
 
 def test_the_model_goes_on_where_the_search_has_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    as_if_slow(monkeypatch)
     monkeypatch.setattr(hybrid, "solve_hybrid", lambda session: session.end(Outcome().stopped("time_limit")))
     monkeypatch.setattr(started, "too_long", lambda *_: "")
-    assert km.solve(census_problem(30, 3), method="milp", time_limit=600).is_optimal
+    assert km.solve(census_problem(30, 3), method="milp", time_limit=600, parameters=SLOW).is_optimal
 
 
 def test_a_model_that_cannot_be_declared_leaves_the_time_to_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = census_problem(400, 5)
-    monkeypatch.setattr(started, "LARGE", 1_000)
-    monkeypatch.setattr(started, "SOLVE_SECONDS", 1.0)
     monkeypatch.setattr(started, "too_long", lambda *_: "it would take too long")
     greedy = km.solve(problem, method="greedy")
-    result = km.solve(problem, method="milp", time_limit=20, gap=0.05)
+    result = km.solve(problem, method="milp", time_limit=20, gap=0.05, parameters=SLOW)
     assert result.verified
     assert result.objective is not None
     assert greedy.objective is not None
@@ -71,7 +65,8 @@ def test_without_a_time_limit_there_is_one_model(monkeypatch: pytest.MonkeyPatch
     def never(_session: Any) -> km.Result:
         raise AssertionError
 
-    as_if_slow(monkeypatch)
     monkeypatch.setattr(hybrid, "solve_hybrid", never)
-    assert km.solve(census_problem(30, 3), method="milp").is_optimal
-    assert km.solve(census_problem(30, 3), method="milp", time_limit=600, node_limit=1_000_000).is_optimal
+    assert km.solve(census_problem(30, 3), method="milp", parameters=SLOW).is_optimal
+    assert km.solve(
+        census_problem(30, 3), method="milp", time_limit=600, node_limit=1_000_000, parameters=SLOW
+    ).is_optimal

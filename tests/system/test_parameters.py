@@ -43,6 +43,11 @@ def test_every_parameter_says_what_it_means() -> None:
     assert all(each.meaning for each in found.values())
 
 
+def test_a_parameter_that_is_set_twice_is_refused() -> None:
+    with pytest.raises(InputError, match=r'"tests_of_parameters.share" is set twice'):
+        Parameters.read(["tests_of_parameters.share=0.3", " tests_of_parameters.share = 0.4"])
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -76,13 +81,15 @@ def test_a_name_is_that_of_one_class() -> None:
 def test_no_parameters_are_without_effect() -> None:
     """Whoever runs a phase looks its parameters up, so that what a user sets is heeded."""
     package = Path(km.__file__).parent
+    nodes = [node for file in package.rglob("*.py") for node in ast.walk(ast.parse(file.read_text()))]
     calls = [
         node
-        for file in package.rglob("*.py")
-        for node in ast.walk(ast.parse(file.read_text()))
+        for node in nodes
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("of", "get")
     ]
     looked_up = {each.id for call in calls for each in call.args if isinstance(each, ast.Name)}
+    by_share = [node for node in nodes if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "numbers"]
+    looked_up |= {ast.unparse(node.value) for node in by_share}  # by `ByShare`
     kinds = {name: kind.__name__ for name, kind in registered().items() if kind.__module__.startswith("kanon_milp.")}
     assert len(kinds) > 20
     assert {name for name, kind in kinds.items() if kind not in looked_up} == set()

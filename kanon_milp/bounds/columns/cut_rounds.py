@@ -220,7 +220,7 @@ class CutRounds:
         opened = np.bincount(groups.candidate, weights=share, minlength=candidates.count).astype(np.float64)
         of = groups.types.list_of_value()
         key = groups.candidate[of] * self._program.types + groups.types.values
-        keys = candidates.candidate_of_pair().astype(np.int64) * self._program.types + candidates.members
+        keys = candidates.pair_keys(self._program.types)
         pairs = np.searchsorted(keys, key)
         rows = np.bincount(pairs, weights=groups.copies * share[of], minlength=candidates.pairs).astype(np.float64)
         point = self.point

@@ -7,8 +7,13 @@ from pathlib import Path
 
 from kanon_milp.errors import InputError, kind_of, nearest
 from kanon_milp.problem.distances.base import GroundDistance, Space, Tree
-from kanon_milp.problem.distances.from_files import HierarchicalDistance, MatrixDistance
-from kanon_milp.problem.distances.simple import EqualDistance, NumericDistance, OrderedDistance
+from kanon_milp.problem.distances.built_in import (
+    EqualDistance,
+    HierarchicalDistance,
+    MatrixDistance,
+    NumericDistance,
+    OrderedDistance,
+)
 
 SIMPLE: dict[str, Callable[[], GroundDistance]] = {
     "equal": EqualDistance,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from kanon_milp.errors import InputError
 from kanon_milp.problem.arguments import integer
 from kanon_milp.problem.distances.base import distinct_labels
-from kanon_milp.problem.exact import Number, both, exact_parameter
+from kanon_milp.problem.exact import Number, both
 from kanon_milp.problem.privacy.base import (
     INTEGER,
     LIST,
@@ -47,7 +47,7 @@ class AlphaKAnonymity(LimitedValues):
     letter: ClassVar[str] = "alpha"
     summary: ClassVar[str] = "(alpha,k)-anonymity: no sensitive value makes up more than alpha of a group"
     parameters: ClassVar[Mapping[str, Parameter]] = {
-        "k": Parameter(INTEGER, stated="alpha_k"),
+        "k": Parameter(INTEGER, key="alpha_k"),
         "alpha": Parameter(NUMBER, metavar="A", help="(alpha,k)-anonymity: no value has more than A of a group."),
         "values": Parameter(LIST, "the sensitive values meant; default all"),
     }
@@ -64,16 +64,11 @@ class AlphaKAnonymity(LimitedValues):
         if not 0 < self.exact <= 1:
             raise InputError(f"alpha must be above 0 and at most 1, found {self.exact}")
 
-    @property
-    def exact(self) -> Fraction:
-        """The share α."""
-        return exact_parameter(self.alpha, "alpha")
-
     @classmethod
-    def as_options(cls, stated: Mapping[str, Any]) -> dict[str, str] | None:
+    def as_options(cls, claims: Mapping[str, Any]) -> dict[str, str] | None:
         """k has the option of k-anonymity."""
-        asked = super().as_options({**stated, "alpha_k": None})
-        return asked and {**asked, KAnonymity.option("k"): str(stated["alpha_k"])}
+        asked = super().as_options({**claims, "alpha_k": None})
+        return asked and {**asked, KAnonymity.option("k"): str(claims["alpha_k"])}
 
     def bind(self, table: Table) -> tuple[Requirement, ...]:
         """Refuse values that do not occur; k-anonymity beside it where units are counted."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -19,6 +19,7 @@ import kanon_milp.system.modeling  # noqa: F401  # before anything that needs Sc
 from kanon_milp.errors import InputError, counted, is_built_in, nearest, own_code, type_in_words
 from kanon_milp.problem.arguments import column_name
 from kanon_milp.problem.distances.base import Space
+from kanon_milp.problem.exact import exact_parameter
 from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.records import Group, Label
 from kanon_milp.system.arrays import Flags
@@ -43,7 +44,7 @@ class Parameter:
 
     types: the kinds of TOML values. meaning: what it means beside its name. choices: known values. option: that of the
     command line, with metavar, help and the usual value; the parameter that a requirement is asked for by has none but
-    its letter. stated: its key in results where that is another. files: of one that may be read from a file, by what is
+    its letter. key: in results, where that is another. files: of one that may be read from a file, by what is
     read, how an option begins that names the file. modeling: it is about the model, not about what is asked.
     """
 
@@ -54,7 +55,7 @@ class Parameter:
     metavar: str | None = None
     help: str = ""
     usual: str | None = None
-    stated: str = ""
+    key: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
     modeling: bool = False
 
@@ -141,16 +142,16 @@ class Requirement(ABC):
         return cls(**arguments)
 
     @classmethod
-    def in_words(cls, stated: Mapping[str, Any], about: str) -> str:
+    def in_words(cls, claims: Mapping[str, Any], about: str) -> str:
         """What one with these parameters asks of each group. about: such as " of disease"; empty for no attribute."""
-        return cls.sentence.format_map({**stated, "about": about})
+        return cls.sentence.format_map({**claims, "about": about})
 
     @classmethod
-    def as_options(cls, stated: Mapping[str, Any]) -> dict[str, str] | None:
+    def as_options(cls, claims: Mapping[str, Any]) -> dict[str, str] | None:
         """The options that ask for one with these parameters; None where it has one that no option can name."""
         found = {}
         for name, parameter in cls.parameters.items():
-            value = stated.get(parameter.stated or name)
+            value = claims.get(parameter.key or name)
             if option := cls.option(name):
                 found[option] = str(value)
             elif value is not None and value != parameter.usual and not parameter.modeling:
@@ -180,6 +181,11 @@ class Requirement(ABC):
         """The sensitive attributes that it is about: by default what its field `sensitive` names."""
         named = getattr(self, "sensitive", None)
         return () if named is None else (named,) if isinstance(named, str) else tuple(named)
+
+    @property
+    def exact(self) -> Fraction:
+        """The parameter that it is asked for by, exactly."""
+        return exact_parameter(getattr(self, self.letter), self.letter)
 
     @property
     def merge_closed(self) -> bool:
@@ -268,7 +274,7 @@ class Requirement(ABC):
         """What its parameters, as `describe` gives them, and the counts of the table prove about every group.
 
         That is as much as a certificate states of a kind that is registered: by default all of it, or nothing where it
-        is not merge-closed. None where it cannot be stated: certificates leave it out then, and say so.
+        is not merge-closed. None where that cannot be said: certificates leave it out then, and say so.
         """
         return (self,) if self.merge_closed else ()
 
@@ -290,10 +296,10 @@ class Requirement(ABC):
     @property
     def spelled(self) -> str:
         """Its name and parameters in words, such as 'l-diversity of "disease" (l = 2, form = frequency)'."""
-        described = self.stated
-        keys = {each.stated or name: name.replace("_", "-") for name, each in self.parameters.items()}
+        described = self.claims
+        keys = {each.key or name: name.replace("_", "-") for name, each in self.parameters.items()}
         parameters = ", ".join(
-            f"{keys.get(key, key)} = {_listed(value)}"
+            f"{keys.get(key, key)} = {' and '.join(map(str, value)) if isinstance(value, list) else value}"
             for key, value in described.items()
             if key not in ("name", "sensitive")
         )
@@ -301,7 +307,7 @@ class Requirement(ABC):
         return f"{term_of(type(self))}{about} ({parameters})"
 
     @property
-    def stated(self) -> dict[str, object]:
+    def claims(self) -> dict[str, object]:
         """Its name and parameters, each number once: as exact text unless it is an integer by nature."""
         found = {"name": self.name, **described(self)}
         return {key: found.get(f"{key}_exact", value) for key, value in found.items() if not key.endswith("_exact")}
@@ -331,10 +337,6 @@ def term_of(kind: type[Requirement]) -> str:
     """What people call a kind of requirement; the name of a class that has one of its own and not the term."""
     named = next((each for each in kind.__mro__ if "name" in vars(each)), kind)
     return str(vars(named).get("term") or kind.name)
-
-
-def _listed(value: object) -> str:
-    return " and ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 _MUST = {  # what each method has to do, as errors about those of a user's own say it
@@ -409,33 +411,40 @@ def _check_bound(requirement: Requirement, table: Table) -> None:
             ) from None
 
 
+def _said(requirement: Requirement, method: str, fits: Callable[[Any], bool], *arguments: object) -> Any:
+    """What a method says, which may be code of the user's own, where it fits."""
+    with _own(requirement, method):
+        found: object = getattr(requirement, method)(*arguments)
+    if not fits(found):
+        negative = isinstance(found, int | np.integer) and not isinstance(found, bool)
+        array = f"an array {found.shape} of {found.dtype}" if isinstance(found, np.ndarray) else type_in_words(found)
+        raise _refused(requirement, method, "a negative number" if negative and method == "smallest_group" else array)
+    return found
+
+
 def satisfies(requirement: Requirement, group: Group) -> bool:
-    """What `holds` says of a group, which may be code of the user's own."""
-    with _own(requirement, "holds"):
-        found: object = requirement.holds(group)
-    if not isinstance(found, bool | np.bool_):
-        raise _refused(requirement, "holds", type_in_words(found))
-    return bool(found)
+    """What `holds` says of a group."""
+    return bool(_said(requirement, "holds", lambda found: isinstance(found, bool | np.bool_), group))
 
 
 def least_rows(requirement: Requirement, table_group: Group) -> int:
-    """What `smallest_group` says, which may be code of the user's own."""
-    with _own(requirement, "smallest_group"):
-        found: object = requirement.smallest_group(table_group)
-    if isinstance(found, bool) or not isinstance(found, int | np.integer) or found < 0:
-        negative = isinstance(found, int | np.integer) and not isinstance(found, bool)
-        raise _refused(requirement, "smallest_group", "a negative number" if negative else type_in_words(found))
-    return int(found)
+    """What `smallest_group` says."""
+
+    def fits(found: Any) -> bool:
+        return isinstance(found, int | np.integer) and not isinstance(found, bool) and bool(found >= 0)
+
+    return int(_said(requirement, "smallest_group", fits, table_group))
 
 
 def viable_candidates(requirement: Requirement, instance: InstanceData) -> Flags:
-    """What `viable` says, which may be code of the user's own."""
-    with _own(requirement, "viable"):
-        found: object = requirement.viable(instance)
-    if not (isinstance(found, np.ndarray) and found.dtype == bool and found.shape == (instance.candidates.count,)):
-        array = f"an array {found.shape} of {found.dtype}" if isinstance(found, np.ndarray) else type_in_words(found)
-        raise _refused(requirement, "viable", array)
-    return found
+    """What `viable` says."""
+    shape = (instance.candidates.count,)
+
+    def fits(found: Any) -> bool:
+        return isinstance(found, np.ndarray) and found.dtype == bool and found.shape == shape
+
+    viable: Flags = _said(requirement, "viable", fits, instance)
+    return viable
 
 
 def declare_in(requirement: Requirement, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:
@@ -456,11 +465,12 @@ def facts_of(requirement: Requirement, table_group: Group) -> Sequence[ValueLimi
     """What `relaxations` says; nothing for a class that defines `holds` anew and not them."""
     if not _speaks_for_holds(requirement, "relaxations"):
         return ()
-    with _own(requirement, "relaxations"):
-        found: object = requirement.relaxations(table_group)
-    if not isinstance(found, tuple | list) or not all(isinstance(each, ValueLimits) for each in found):
-        raise _refused(requirement, "relaxations", type_in_words(found))
-    return found
+
+    def fits(found: Any) -> bool:
+        return isinstance(found, tuple | list) and all(isinstance(each, ValueLimits) for each in found)
+
+    limits: Sequence[ValueLimits] = _said(requirement, "relaxations", fits, table_group)
+    return limits
 
 
 def is_size_only(requirement: Requirement) -> bool:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from kanon_milp.errors import InputError
-from kanon_milp.problem.exact import Number, both, exact_parameter
+from kanon_milp.problem.exact import Number, both
 from kanon_milp.problem.privacy.base import NUMBER, Parameter, ValueLimits, name_attribute
 from kanon_milp.problem.privacy.shares import LimitedValues
 from kanon_milp.problem.records import Group
@@ -38,11 +38,6 @@ class BetaLikeness(LimitedValues):
         name_attribute(self)
         if self.exact < 0:
             raise InputError(f"beta must not be negative, found {self.exact}")
-
-    @property
-    def exact(self) -> Fraction:
-        """The number β."""
-        return exact_parameter(self.beta, "beta")
 
     def relaxations(self, table_group: Group) -> tuple[ValueLimits, ...]:
         """X_σ ≤ (1+β)·p_σ·S for each value σ."""

@@ -14,10 +14,9 @@ import pyomo.environ as pyo
 
 from kanon_milp.errors import InputError
 from kanon_milp.problem.arguments import one_of
-from kanon_milp.problem.exact import Number, both, exact_parameter
+from kanon_milp.problem.exact import Number, both
 from kanon_milp.problem.privacy.base import NUMBER, TEXT, Parameter, Requirement, ValueLimits, name_attribute
-from kanon_milp.problem.privacy.cells import Rows, cells
-from kanon_milp.problem.privacy.instance_data import InstanceData
+from kanon_milp.problem.privacy.instance_data import InstanceData, Rows, cells
 from kanon_milp.problem.privacy.p_sensitivity import PSensitivity
 from kanon_milp.problem.privacy.shares import Caps, LimitedValues, declare_caps
 from kanon_milp.problem.records import Group
@@ -56,7 +55,6 @@ def below_power(value: Fraction, exponent: Fraction, base: Base) -> bool:
 
 @cache
 def _power(exponent: Fraction, base: Base, digits: int) -> Fraction:
-    """e^exponent or 2^exponent to so many digits."""
     context = Context(prec=digits, rounding=ROUND_HALF_EVEN, Emax=10**15, Emin=-(10**15))
     power = context.divide(exponent.numerator, exponent.denominator)
     if base == "base2":
@@ -147,11 +145,6 @@ class DeltaDisclosure(LimitedValues):
             raise InputError(f"delta must be above 0, found {self.exact}")
         for what, value, known in (("log", self.log, BASES), ("absent", self.absent, ABSENT)):
             one_of(value, known, what)
-
-    @property
-    def exact(self) -> Fraction:
-        """The number δ."""
-        return exact_parameter(self.delta, "delta")
 
     @property
     def merge_closed(self) -> bool:

@@ -1,4 +1,5 @@
-"""What a requirement may use of the instance that it is declared over: arrays, and nothing that solves.
+"""What a requirement may use of the instance that it is declared over: arrays, and nothing that solves; and rows of a
+group by sensitive value, in these arrays and in the model.
 
 `presolve.Instance` is such a thing. Requirements know this interface only, so that problems do not depend on how they
 are solved.
@@ -7,8 +8,13 @@ are solved.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
+import numpy as np
+import pyomo.environ as pyo
+import scipy.sparse as sp
+
+from kanon_milp.problem.column_values import mixed_key
 from kanon_milp.problem.recoding import Levels
 from kanon_milp.problem.records import Group, Label
 from kanon_milp.system.arrays import Flags, Ints, Ints32
@@ -93,3 +99,110 @@ class InstanceData(Protocol):
 
     def sensitive_codes(self, attributes: Sequence[str]) -> tuple[Ints, list[tuple[Label, ...]]]:
         """Joint sensitive value of each row type as a number, int64 (t,), and the values in that order."""
+
+
+class Rows:
+    """Pyomo expressions for the rows that a candidate receives: all of them, or those with one joint sensitive value.
+
+    In the formulas of requirements S_g is `size(g)` and X_σg is `with_value(g, σ)`.
+    """
+
+    def __init__(self, model: pyo.ConcreteModel, instance: InstanceData, attributes: Sequence[str] = ()) -> None:
+        self._model = model
+        self._members = instance.candidates.cover_lists()
+        self._size = model.component("rows")
+        code = instance.sensitive_codes(attributes)[0].tolist() if attributes else []
+        self._cells: list[dict[int, list[int]]] = []
+        for cover in self._members if attributes else ():
+            cells: dict[int, list[int]] = {}
+            for i in cover:
+                cells.setdefault(code[i], []).append(i)
+            self._cells.append(cells)
+
+    def size(self, g: int) -> Any:
+        """S_g = Σ_i x[i,g]: the variable `rows[g]` where the model has it."""
+        if self._size is not None:
+            return self._size[g]
+        return sum(self._model.assign[i, g] for i in self._members[g])
+
+    def values(self, g: int) -> list[int]:
+        """Codes of the sensitive values in the cover of g."""
+        return sorted(self._cells[g])
+
+    def types(self, g: int, value: int) -> list[int]:
+        """The row types in the cover of g with this sensitive value."""
+        return self._cells[g].get(value, [])
+
+    def with_value(self, g: int, value: int) -> Any:
+        """X_σg = Σ_i x[i,σ,g] over the row types with this sensitive value; 0 where the cover has none."""
+        return sum(self._model.assign[i, g] for i in self.types(g, value))
+
+    def index(self) -> list[tuple[int, int]]:
+        """All (candidate, sensitive value) that occur."""
+        return [(g, value) for g, cells in enumerate(self._cells) for value in sorted(cells)]
+
+
+def cells(rows: Rows) -> pyo.Set:
+    """The set of all (candidate, number of a sensitive value) that occur."""
+    doc = "(candidate g, number of a sensitive value σ) with σ in the cover of g"
+    return pyo.Set(dimen=2, initialize=rows.index(), ordered=pyo.Set.InsertionOrder, doc=doc)
+
+
+def supports(instance: InstanceData, attributes: Sequence[str]) -> sp.csr_array:
+    """N_gσ, rows of the cover of g with sensitive value σ: int64 CSR (G, number of values)."""
+    candidates, types = instance.candidates, instance.types
+    code, values = instance.sensitive_codes(attributes)
+    entries = (types.counts[candidates.members], (candidates.candidate_of_pair(), code[candidates.members]))
+    found = sp.csr_array(entries, shape=(candidates.count, len(values)))
+    found.sum_duplicates()
+    found.sort_indices()
+    return found
+
+
+def distinct_values(instance: InstanceData, attributes: Sequence[str]) -> Ints:
+    """Number of different sensitive values in each cover, int64 (G,)."""
+    return np.diff(supports(instance, attributes).indptr).astype(np.int64)
+
+
+def projections(instance: InstanceData, names: Sequence[str]) -> tuple[Ints, Flags]:
+    """Per candidate the number of what it releases of these quasi-identifiers, and whether that is all suppressed."""
+    levels, candidates = instance.levels, instance.candidates
+    vectors = levels.vectors[candidates.vector]
+    codes = instance.types.codes[candidates.representative]
+    at = [j for j, column in enumerate(levels.columns) if column.name in names]
+    released = [levels.columns[j].label_of[vectors[:, j], codes[:, j]] for j in at]
+    key = mixed_key(released, [len(levels.columns[j].labels) for j in at])
+    _, number = np.unique(key, return_inverse=True)
+    suppressed = (vectors[:, at] == levels.top[at]).all(axis=1)
+    return number.astype(np.int64), suppressed
+
+
+def declare_presence(
+    block: pyo.Block,
+    model: pyo.ConcreteModel,
+    instance: InstanceData,
+    attributes: Sequence[str],
+    least: int,
+    free: Flags | None = None,
+) -> None:
+    """At least so many different values in an open group: z[g,σ] = 1 claims that g receives a row with value σ.
+
+    free: bool (G,), candidates for which one value is enough.
+    """
+    rows = Rows(model, instance, attributes)
+    block.CELLS = cells(rows)
+    block.present = pyo.Var(block.CELLS, domain=pyo.Binary, doc="z[g,σ]: 1 claims that g receives a row with value σ")
+
+    @block.Constraint(block.CELLS, doc="a value that is claimed occurs")
+    def occurs(b: pyo.Block, g: int, value: int) -> object:
+        return rows.with_value(g, value) >= b.present[g, value]
+
+    # this makes the bound of the linear relaxation stronger
+    @block.Constraint(block.CELLS, doc="a value counts once in an open group, and not in one that is not open")
+    def once(b: pyo.Block, g: int, value: int) -> object:
+        return b.present[g, value] <= model.open[g]
+
+    @block.Constraint(model.CANDIDATES, doc="an open group has so many different values")
+    def different(b: pyo.Block, g: int) -> object:
+        needed = 1 if free is not None and free[g] else least
+        return sum(b.present[g, value] for value in rows.values(g)) >= needed * model.open[g]

@@ -21,8 +21,7 @@ from kanon_milp.problem.privacy.base import (
     ValueLimits,
     few_rows,
 )
-from kanon_milp.problem.privacy.cells import Rows, declare_presence, distinct_values, projections
-from kanon_milp.problem.privacy.instance_data import InstanceData
+from kanon_milp.problem.privacy.instance_data import InstanceData, Rows, declare_presence, distinct_values, projections
 from kanon_milp.problem.privacy.shares import few_values
 from kanon_milp.problem.records import Group
 from kanon_milp.system.arrays import Flags
@@ -65,12 +64,12 @@ class KAnonymity(Requirement):
             object.__setattr__(self, "quasi_identifiers", named)
 
     @classmethod
-    def in_words(cls, stated: Mapping[str, Any], about: str) -> str:
+    def in_words(cls, claims: Mapping[str, Any], about: str) -> str:
         """Others that a row looks like, of a unit, or where only some columns are known."""
-        others = counted(int(stated["k"]) - 1, "other")
-        if "unit" in stated:
-            return f"each row looks like rows of at least {others} of {stated['unit']}"
-        sets = stated.get("quasi_identifiers")
+        others = counted(int(claims["k"]) - 1, "other")
+        if "unit" in claims:
+            return f"each row looks like rows of at least {others} of {claims['unit']}"
+        sets = claims.get("quasi_identifiers")
         within = f" when only {', '.join(sets)} are known" if isinstance(sets, list) else ""
         return f"each row looks like at least {others}{within}"
 

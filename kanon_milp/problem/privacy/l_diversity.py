@@ -4,25 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import pyomo.environ as pyo
 
 from kanon_milp.errors import InputError, UndecidedError
 from kanon_milp.problem.arguments import column_names, one_of
-from kanon_milp.problem.exact import Number, both, exact_parameter
-from kanon_milp.problem.privacy.base import (
-    NUMBER,
-    TEXT,
-    Parameter,
-    Swept,
-    ValueLimits,
-    name_attribute,
-    sensitive_names,
-)
-from kanon_milp.problem.privacy.cells import Rows, cells
-from kanon_milp.problem.privacy.instance_data import InstanceData
+from kanon_milp.problem.exact import Number, both
+from kanon_milp.problem.privacy.base import NUMBER, TEXT, Parameter, Swept, ValueLimits, name_attribute, sensitive_names
+from kanon_milp.problem.privacy.instance_data import InstanceData, Rows, cells
 from kanon_milp.problem.privacy.shares import LimitedValues
 from kanon_milp.problem.records import Group, Label
 
@@ -183,11 +173,6 @@ class LDiversity(LimitedValues):
             raise InputError(f"l must be at least 1, found {self.exact}")
         if self.form != "frequency" and self.exact.denominator != 1:
             raise InputError(f"l must be an integer for the {self.form} form, found {self.exact}")
-
-    @property
-    def exact(self) -> Fraction:
-        """The number l."""
-        return exact_parameter(self.l, "l")
 
     def bind(self, table: Table) -> tuple[LDiversity, ...]:
         """One for each attribute, but one for all of them in the form blocki-williams."""

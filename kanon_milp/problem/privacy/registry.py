@@ -3,8 +3,11 @@ this package brings, and those that users register."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from kanon_milp.errors import InputError
 from kanon_milp.problem import privacy
+from kanon_milp.problem.arguments import wrong
 from kanon_milp.problem.privacy.base import Requirement
 
 BUILT_IN = {
@@ -18,6 +21,8 @@ REQUIREMENTS: dict[str, type[Requirement]] = {kind.letter: kind for kind in BUIL
 def add(kind: type[Requirement]) -> None:
     """Add a user's own kind of requirement. Raises InputError for one that cannot be told from those that there are."""
     what = f"{kind.__name__}, a requirement to register,"
+    if not isinstance(kind.parameters, Mapping):
+        raise wrong(f"{what} parameters", "a mapping of names to Parameter", kind.parameters)
     if kind.letter not in kind.parameters:
         raise InputError(f"{what} must name in `letter` the parameter, one of `parameters`, that it is asked for by")
     known = {kind.letter: kind.name for kind in REQUIREMENTS.values()}

@@ -15,8 +15,7 @@ import pyomo.environ as pyo
 
 from kanon_milp.errors import counted
 from kanon_milp.problem.privacy.base import Requirement, Shortfall, ValueLimits, few_rows
-from kanon_milp.problem.privacy.cells import Rows, declare_presence, distinct_values, supports
-from kanon_milp.problem.privacy.instance_data import InstanceData
+from kanon_milp.problem.privacy.instance_data import InstanceData, Rows, declare_presence, distinct_values, supports
 from kanon_milp.problem.records import Group, Label
 from kanon_milp.system.arrays import Flags
 

@@ -30,7 +30,7 @@ from kanon_milp.problem.distances import (
     ground_distance,
 )
 from kanon_milp.problem.distances.base import Tree, emd
-from kanon_milp.problem.exact import Number, both, exact_parameter
+from kanon_milp.problem.exact import Number, both
 from kanon_milp.problem.privacy.base import (
     NUMBER,
     TEXT,
@@ -42,8 +42,7 @@ from kanon_milp.problem.privacy.base import (
     name_attribute,
     sensitive_names,
 )
-from kanon_milp.problem.privacy.cells import Rows, cells, supports
-from kanon_milp.problem.privacy.instance_data import InstanceData
+from kanon_milp.problem.privacy.instance_data import InstanceData, Rows, cells, supports
 from kanon_milp.problem.privacy.shares import SAFE, SEARCHED, declare_hull
 from kanon_milp.problem.records import Group
 from kanon_milp.system.arrays import Flags
@@ -233,7 +232,6 @@ def _plan(tree: Tree, values: Sequence[int]) -> dict[int, None]:
 
 
 def _below(tree: Tree, reference: Sequence[int]) -> list[int]:
-    """The table's rows in the subtree of each node."""
     below = [*reference, *[0] * (len(tree.parent) - len(reference))]
     for v in tree.order:
         if tree.parent[v] >= 0:
@@ -375,11 +373,6 @@ class TCloseness(Requirement):
         """Files of ground distances are beside the model file."""
         read = {"distance": ground_distance(arguments["distance"], folder, encoding)} if "distance" in arguments else {}
         return cls(**{**arguments, **read})
-
-    @property
-    def exact(self) -> Fraction:
-        """The number t."""
-        return exact_parameter(self.t, "t")
 
     def bind(self, table: Table) -> tuple[TCloseness, ...]:
         """Check that the ground distance knows every value."""

@@ -110,15 +110,10 @@ def exact_value(model: LinearModel, values: list[Fraction]) -> Fraction:
     return read_number(float(model.offset)) + sum(terms, Fraction(0))
 
 
-def _off(model: LinearModel, x: Floats) -> float:
-    """By how much the integer variables miss integers, at most."""
-    integers = x[model.integer]
-    return float(np.abs(integers - np.round(integers)).max(initial=0.0))
-
-
 def _checked(model: LinearModel, x: Floats) -> CheckedPoint:
     defects = []
-    if (off := _off(model, x)) > INTEGRALITY:
+    integers = x[model.integer]
+    if (off := float(np.abs(integers - np.round(integers)).max(initial=0.0))) > INTEGRALITY:
         defects.append(f"an integer variable misses an integer by {off:.2g}")
     near = model.integer | (np.abs(x - np.round(x)) <= _NEAR)
     rounded = np.where(near, np.round(x), x)
@@ -141,7 +136,6 @@ def _outside(model: LinearModel, x: Floats, near: Flags) -> int:
 
 
 def _violated(model: LinearModel, x: Floats, near: Flags, values: list[Fraction]) -> tuple[int, float]:
-    """How many constraints are violated, and by how much at most."""
     A = sp.csr_array(model.A)
     if not A.has_canonical_format:
         A = A.copy()
@@ -217,13 +211,8 @@ def _number(row: dict[str, Any], what: str) -> Fraction | None:
 
 def _better(row: dict[str, Any], a: Fraction, b: Fraction) -> bool:
     """Whether a is better than b, by more than rounding."""
-    sign = sign_of(row["sense"])
-    return sign * (b - a) > SLACK * max(abs(a), abs(b), Fraction(1)) if _rough(a, b) else sign * (b - a) > 0
-
-
-def _rough(*values: Fraction) -> bool:
-    """Whether one of them is no short fraction, so that it comes from floating point."""
-    return any(value.denominator > 10**6 for value in values)
+    rough = max(a.denominator, b.denominator) > 10**6  # no short fraction: it comes from floating point
+    return sign_of(row["sense"]) * (b - a) > (SLACK * max(abs(a), abs(b), Fraction(1)) if rough else 0)
 
 
 def _point(row: dict[str, Any]) -> Fraction | None:

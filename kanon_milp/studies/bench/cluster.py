@@ -15,7 +15,6 @@ from typing import Any
 
 from kanon_milp.errors import InputError
 from kanon_milp.studies.bench import supervisor
-from kanon_milp.studies.bench.supervisor import machine
 
 try:
     import fcntl
@@ -108,20 +107,8 @@ def run_all(
 
 def _lost(task: Mapping[str, Any], error: BaseException) -> dict[str, Any]:
     """The row of a run that no host has brought to an end."""
-    copied = ("run", "study", "instance", "family", "formulation", "method", "solver", "threads", "seed",
-              "permutation", "time_limit", "memory_limit", "known", "repeat")  # fmt: skip
     said = "the host was lost each time" if type(error).__name__ == "KilledWorker" else type(error).__name__
-    return {
-        **{key: task[key] for key in copied},
-        "options": supervisor.options_text(task),
-        "ended": "crashed",
-        "message": f"no host could run it: {said}",
-        "stop_reason": "error",
-        "proof": "none",
-        "defects": [],
-        "trajectory": [],
-        **machine(),
-    }
+    return {**supervisor.row_of(task), "ended": "crashed", "message": f"no host could run it: {said}"}
 
 
 def _on_host(task: dict[str, Any], token: str, parallel: int) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The process of one run: `python -m kanon_milp.studies.bench.one_run PIPE`, the run as a line of JSON on its input.
 
-What it has to say goes to the pipe (`measured.Teller`). It ends with whoever has started it: at once where the system
+What it has to say goes to the pipe (`kinds.Teller`). It ends with whoever has started it: at once where the system
 can see to that, and when its standard input ends.
 """
 
@@ -27,7 +27,7 @@ def main() -> None:
     task = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_input, daemon=True).start()
     warnings.simplefilter("ignore")
-    from kanon_milp.studies.bench.measured import ANSWER, Teller
+    from kanon_milp.studies.bench.kinds import ANSWER, Teller
 
     tell = Teller(int(sys.argv[1]))
     answer = _measured(task, tell)

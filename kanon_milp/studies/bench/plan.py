@@ -11,7 +11,6 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field, replace
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from kanon_milp.problem.exact import exact_parameter
 from kanon_milp.studies import families
 from kanon_milp.studies.bench.study import MOST_RUNS, Solver, Study, Ways
 from kanon_milp.studies.model_files import parse_toml
-from kanon_milp.studies.schema import checked
+from kanon_milp.studies.schema import as_written, checked
 
 MODEL, MPS, GENERATED, WRITTEN_OUT = "model", "mps", "generated", "stated"
 ALONE = "solver"  # the method: the solver alone on the model
@@ -124,38 +123,27 @@ def _runs(study: Study, instance: Instance, ways: Ways) -> Iterator[Run]:
         permutations: Sequence[int] = study.permutations
         if "solver" not in heeded or not study.kind.solver:
             asked, permutations = (Solver(NO_SOLVER, {}),), (0,)
-        for formulation, solver, threads, seed, permutation in itertools.product(
-            formulations, asked, study.threads, study.seeds, permutations
-        ):
-            yield _run(study, instance, ways, method, formulation, solver, threads, seed, permutation)
+        varied = itertools.product(formulations, asked, study.threads, study.seeds, permutations)
+        for formulation, solver, threads, seed, permutation in varied:
+            what = {
+                "kind": study.kind.name,
+                "instance": instance.name,
+                "formulation": formulation,
+                "method": method,
+                "solver": solver.name,
+                "options": dict(solver.options),
+                "threads": threads,
+                "seed": seed,
+                "permutation": permutation,
+                "time_limit": ways.time_limit,
+                "memory_limit": study.memory_limit,
+                "parameters": dict(study.parameters),
+            }
+            yield _run(study, instance, what)
 
 
-def _run(
-    study: Study,
-    instance: Instance,
-    ways: Ways,
-    method: str,
-    formulation: str,
-    solver: Solver,
-    threads: int,
-    seed: int,
-    permutation: int,
-) -> Run:
-    what = {
-        "kind": study.kind.name,
-        "instance": instance.name,
-        "formulation": formulation,
-        "method": method,
-        "solver": solver.name,
-        "options": dict(solver.options),
-        "threads": threads,
-        "seed": seed,
-        "permutation": permutation,
-        "time_limit": ways.time_limit,
-        "memory_limit": study.memory_limit,
-        "parameters": dict(study.parameters),
-    }
-    made_of = {key: value for key, value in instance.source.items() if key not in ("path", "beside")}
+def _run(study: Study, instance: Instance, what: Mapping[str, Any]) -> Run:
+    made_of = {key: value for key, value in instance.source.items() if key not in ("path", "relative_to")}
     text = json.dumps([what, made_of, dict(instance.fingerprint)], sort_keys=True)
     identity = hashlib.sha256(text.encode()).hexdigest()[:16]
     return Run(
@@ -167,7 +155,7 @@ def _run(
         grace=study.grace,
         plugins=[str(path) for path in study.plugins],
         repeat=f"kanon-milp bench {shlex.quote(str(study.path))} --only {identity}",
-        **what,  # type: ignore[arg-type]
+        **what,
     )
 
 
@@ -235,16 +223,13 @@ def _files(study: Study, where: str, entry: Mapping[str, Any], kind: str) -> Ite
 
 
 def _side_files(content: Mapping[str, Any], folder: Path) -> dict[str, str | None]:
-    named = {
-        "table": (content.get("data") or {}).get("file"),
-        "mask": (content.get("recoding") or {}).get("mask"),
-    }
+    named = {"table": (content.get("data") or {}).get("file"), "mask": (content.get("recoding") or {}).get("mask")}
     return {role: sha256_of(folder / name) for role, name in named.items() if isinstance(name, str)}
 
 
 def _generated(where: str, entry: Mapping[str, Any]) -> Iterator[Instance]:
     family, answer = entry["generate"], entry.get("answer", "yes")
-    parameters = _plain(entry.get("parameters", {}))
+    parameters = as_written(entry.get("parameters", {}))
     default = [families.FAMILIES[family].default]
     for what in ("sizes", "seeds"):
         if not all(type(each) is int for each in entry.get(what, [])):
@@ -277,9 +262,9 @@ def _written_out(study: Study, where: str, entry: Mapping[str, Any]) -> Iterator
             _put(content, place, value, f"{where}: vary")
             name += "," + _called(place, value)
         checked(content, where)
-        content = _plain(content)
+        content = as_written(content)
         fingerprint = _side_files(content, study.path.parent)
-        source = {"kind": WRITTEN_OUT, "content": content, "beside": str(study.path.resolve())}
+        source = {"kind": WRITTEN_OUT, "content": content, "relative_to": str(study.path.resolve())}
         yield Instance(name, entry.get("family"), source, fingerprint)
 
 
@@ -297,19 +282,9 @@ def _put(content: dict[str, Any], place: str, value: Any, where: str) -> None:
 
 
 def _called(place: str, value: Any) -> str:
-    """What varies, in the name of an instance."""
     if isinstance(value, dict):
         return ",".join(f"{key}={each}" for key, each in value.items()) or f"no {place}"
     return f"{place.rpartition('.')[2]}={value}"
-
-
-def _plain(value: Any) -> Any:
-    """Decimal numbers as text, which is read exactly."""
-    if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_plain(each) for each in value]
-    return str(value) if isinstance(value, Decimal) else value
 
 
 def _known(where: str, known: Mapping[str, Any]) -> str | None:
@@ -320,7 +295,7 @@ def _known(where: str, known: Mapping[str, Any]) -> str | None:
             raise InputError(f'{where}: known: unknown key "{name}"{said}; there are {", ".join(_KNOWN_KEYS)}')
     found = [word for word in (INFEASIBLE, UNBOUNDED) if known.get(word) is True]
     if known.get("optimum") is not None:
-        found.append(str(exact_parameter(_plain(known["optimum"]), f"{where}: known optimum")))
+        found.append(str(exact_parameter(as_written(known["optimum"]), f"{where}: known optimum")))
     if len(found) > 1:
         raise InputError(f"{where}: known: optimum, infeasible and unbounded exclude each other")
     return found[0] if found else None

@@ -36,7 +36,7 @@ def problem_of(source: Mapping[str, Any]) -> Problem:
             source["family"], source["size"], source["seed"], source["answer"], parameters=parameters
         )
         return found.problem()
-    return read_content(dict(source["content"]), Path(source["beside"])).problem
+    return read_content(dict(source["content"]), Path(source["relative_to"])).problem
 
 
 @dataclass(frozen=True, eq=False)

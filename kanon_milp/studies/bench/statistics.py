@@ -65,12 +65,9 @@ def setting_names(settings: Sequence[tuple[Any, ...]]) -> list[str]:
     differ = [len({row[place] for row in settings}) > 1 for place in range(len(SETTING))]
     if not any(differ):
         differ[SETTING.index("solver")] = True
-    return [", ".join(filter(None, (_part(*each) for each in _parts(row, differ)))) for row in settings]
-
-
-def _parts(row: tuple[Any, ...], differ: Sequence[bool]) -> list[tuple[str, Any]]:
-    order = [SETTING.index(name) for name in ("solver", "method", "formulation", "options", "threads")]
-    return [(SETTING[place], row[place]) for place in order if differ[place]]
+    shown = [name for name in ("solver", "method", "formulation", "options", "threads") if differ[SETTING.index(name)]]
+    parts = ((_part(name, row[SETTING.index(name)]) for name in shown) for row in settings)
+    return [", ".join(filter(None, each)) for each in parts]
 
 
 def _part(name: str, value: Any) -> str:

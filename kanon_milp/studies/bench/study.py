@@ -152,14 +152,15 @@ def read_study(path: str | Path) -> Study:
     if not exists(path, Path.is_file):
         raise InputError(f"{path}: no such study file")
     content = parse_toml(path)
-    for table in (content, *(each for each in _tables(content.get("instances")))):
-        if isinstance(table.get("solvers"), list):
+    given = content.get("instances")
+    for table in (content, *(given if isinstance(given, list) else ())):
+        if isinstance(table, dict) and isinstance(table.get("solvers"), list):
             table["solvers"] = [{"name": each} if isinstance(each, str) else each for each in table["solvers"]]
     found = checked_as(Content, content, path)
     for what in ("instances", "time_limit"):
         if not found.get(what):
             raise InputError(f"{path}: {what} is missing")
-    plugins = tuple(_beside(path, each, "plugins") for each in found.get("plugins", []))
+    plugins = tuple(_plugin(path, each) for each in found.get("plugins", []))
     for plugin in plugins:
         load_plugin(plugin)
     kind = KINDS[found.get("kind", "solve")]
@@ -186,19 +187,18 @@ def read_study(path: str | Path) -> Study:
     )
 
 
-def _tables(value: object) -> list[dict[str, Any]]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
-
-
 def _ways(path: Path, kind: Kind, found: Mapping[str, Any]) -> Ways:
     asked = [Solver(each.get("name", ""), each.get("options", {})) for each in found.get("solvers", [])]
     for number, solver in enumerate(asked, 1):
         if not solver.name:
             raise InputError(f"{path}: [[solvers]] number {number}: name is missing")
         _named(path, "solvers", lambda name=solver.name: solvers.get(name))
+    formulations = _texts(path, "formulations", found.get("formulations", ["strong"]))
+    for name in formulations:
+        _named(path, "formulations", lambda name=name: get_formulation(name))
     return Ways(
         tuple(asked) or (Solver(solvers.DEFAULT, {}),),
-        _formulations(path, found.get("formulations", ["strong"])),
+        formulations,
         _methods(path, kind, found.get("methods", [kind.default])),
         _seconds(path, "time_limit", found["time_limit"]),
     )
@@ -222,12 +222,6 @@ def _texts(path: Path, what: str, values: Sequence[Any]) -> tuple[str, ...]:
     if not values or not all(isinstance(each, str) for each in values):
         raise InputError(f"{path}: {what} must be a list of names")
     return tuple(dict.fromkeys(values))
-
-
-def _formulations(path: Path, values: Sequence[Any]) -> tuple[str, ...]:
-    for name in (names := _texts(path, "formulations", values)):
-        _named(path, "formulations", lambda name=name: get_formulation(name))
-    return names
 
 
 def _methods(path: Path, kind: Kind, values: Sequence[Any]) -> tuple[str, ...]:
@@ -259,7 +253,7 @@ def _bytes(path: Path, text: str | None) -> int | None:
     return int(float(found[1]) * _UNITS[found[2]])
 
 
-def _beside(path: Path, name: object, what: str) -> Path:
+def _plugin(path: Path, name: object) -> Path:
     if not isinstance(name, str) or not (found := (path.parent / name).resolve()).is_file():
-        raise InputError(f"{path}: {what}: no such file: {name}")
+        raise InputError(f"{path}: plugins: no such file: {name}")
     return found

@@ -24,7 +24,7 @@ import psutil
 
 from kanon_milp import __version__
 from kanon_milp.errors import InputError
-from kanon_milp.studies.bench.measured import ANSWER, DONE, POINT, READY
+from kanon_milp.studies.bench.kinds import ANSWER, DONE, POINT, READY
 
 
 @functools.cache
@@ -112,15 +112,15 @@ class _Watch:
             said = json.loads(line)
         except ValueError:  # the process was killed within a line
             return
-        match said.get("what"):
-            case str(word) if word == READY:
-                self.ready, self.peak = now, self.held
-            case str(word) if word == DONE:
-                self.done = now
-            case str(word) if word == POINT and self.ready is not None:
-                self._add((now - self.ready, said["incumbent"], said["bound"]))
-            case str(word) if word == ANSWER:
-                self.answer = said["row"]
+        what = said.get("what")
+        if what == READY:
+            self.ready, self.peak = now, self.held
+        elif what == DONE:
+            self.done = now
+        elif what == POINT and self.ready is not None:
+            self._add((now - self.ready, said["incumbent"], said["bound"]))
+        elif what == ANSWER:
+            self.answer = said["row"]
 
     def _add(self, point: tuple[float, float | None, float | None]) -> None:
         if self.points and self.points[-1][1:] == point[1:]:
@@ -156,14 +156,8 @@ def supervise(task: Mapping[str, Any], token: str = "") -> dict[str, Any]:
     watch = _Watch()
     ended, message, code, usage = _watched(task, token, watch)
     row: dict[str, Any] = {
-        **{key: task[key] for key in ("run", "study", "instance", "family", "formulation", "method", "solver")},
-        "options": options_text(task),
-        **{key: task[key] for key in ("threads", "seed", "permutation", "time_limit", "memory_limit", "known")},
-        "repeat": task["repeat"],
+        **row_of(task),
         "ended": ended,
-        "stop_reason": "error",
-        "proof": "none",
-        "defects": [],
         **(watch.answer or {}),
         "exit_code": code,
         "seconds": watch.seconds(),
@@ -171,15 +165,26 @@ def supervise(task: Mapping[str, Any], token: str = "") -> dict[str, Any]:
         "peak_bytes": watch.peak,
         "trajectory": [{"seconds": s, "incumbent": a, "bound": b} for s, a, b in watch.points],
         "started": started,
-        **machine(),
     }
     row["message"] = message or row.get("message", "")
     return row
 
 
-def options_text(task: Mapping[str, Any]) -> str:
-    """Options of the solver as JSON, the same each time."""
-    return json.dumps(dict(task["options"]), sort_keys=True)
+COPIED = ("run", "study", "instance", "family", "formulation", "method", "solver", "threads", "seed", "permutation",
+          "time_limit", "memory_limit", "known", "repeat")  # fmt: skip
+
+
+def row_of(task: Mapping[str, Any]) -> dict[str, Any]:
+    """What the row of a run says before the run has said anything."""
+    return {
+        **{key: task[key] for key in COPIED},
+        "options": json.dumps(dict(task["options"]), sort_keys=True),
+        "stop_reason": "error",
+        "proof": "none",
+        "defects": [],
+        "trajectory": [],
+        **machine(),
+    }
 
 
 def is_stopped(token: str) -> bool:
@@ -267,7 +272,10 @@ def _to_the_end(task: Mapping[str, Any], process: int, hear: int, watch: _Watch)
     while True:
         ended = _has_ended(process)  # what it has said before is in the pipe
         if open_ and select.select([hear], [], [], 0.0 if ended else POLL)[0]:
-            chunk = _read(hear)
+            chunk = b""
+            with contextlib.suppress(BlockingIOError):
+                while piece := os.read(hear, 1 << 16):
+                    chunk += piece
             open_ = bool(chunk)
             *lines, rest = (rest + chunk).split(b"\n")
             for line in lines:
@@ -275,7 +283,9 @@ def _to_the_end(task: Mapping[str, Any], process: int, hear: int, watch: _Watch)
         elif not open_:
             time.sleep(POLL / 10)
         if watch.answer is not None:
-            _wait_for_end(process)
+            ends = time.monotonic() + END_SECONDS  # it ends by itself
+            while not _has_ended(process) and time.monotonic() < ends:
+                time.sleep(POLL / 10)
             return ""
         if ended:
             return ""
@@ -290,22 +300,6 @@ def _to_the_end(task: Mapping[str, Any], process: int, hear: int, watch: _Watch)
 def _has_ended(process: int) -> bool:
     """Whether it has ended; it stays there to be waited for."""
     return os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
-
-
-def _wait_for_end(process: int) -> None:
-    """A process that has answered ends by itself."""
-    ends = time.monotonic() + END_SECONDS
-    while not _has_ended(process) and time.monotonic() < ends:
-        time.sleep(POLL / 10)
-
-
-def _read(hear: int) -> bytes:
-    """All that can be read now; nothing at the end of the pipe."""
-    chunks = []
-    with contextlib.suppress(BlockingIOError):
-        while chunk := os.read(hear, 1 << 16):
-            chunks.append(chunk)
-    return b"".join(chunks)
 
 
 def _kill(process: int) -> None:

@@ -37,13 +37,17 @@ def write_generated(found: Generated, folder: Path, *, exported: bool = True) ->
     """Write an instance to a folder, which is made; returns the files.
 
     exported: whether the model goes into model.mps.gz too. The table of the known groups is verified before anything is
-    written, and its loss held against the optimum that is stated. The files of an earlier instance are replaced. Raises
+    written, and its loss held against the known optimum. The files of an earlier instance are replaced. Raises
     InputError where it cannot be written, and where files of the same names are there that are of no instance.
     """
     problem = found.problem()
     texts = {TABLE: csv_text(found.frame, ","), MODEL: model_text(found)}
     for metric in filter(None, map(_metric, found.privacy)):
-        texts[DISTANCE] = _matrix(metric)
+        rows: list[Any] = [
+            ["", *metric.values],
+            *([value, *row] for value, row in zip(metric.values, metric.matrix, strict=True)),
+        ]
+        texts[DISTANCE] = "".join(",".join(map(str, row)) + "\n" for row in rows)
     if found.groups is not None:
         texts[SOLUTION] = csv_text(released_groups(found), ",")
     texts[ANSWER] = json.dumps(_answer(found), indent=2, ensure_ascii=False) + "\n"
@@ -102,7 +106,6 @@ def earlier_files(folder: Path) -> list[str]:
 
 
 def _is_generated(folder: Path) -> bool:
-    """Whether a folder holds what `_answer` says of an instance."""
     try:
         answer = json.loads((folder / ANSWER).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -120,7 +123,7 @@ def _written(folder: Path, texts: dict[str, str], exported: bool) -> list[Path]:
 def released_groups(found: Generated) -> pl.DataFrame:
     """The table in which the known groups are released as cheaply as possible, verified.
 
-    Raises SolverError where the verifier refuses it, or its loss is not the optimum that is stated.
+    Raises SolverError where the verifier refuses it, or its loss is not the known optimum.
     """
     problem, groups, expected = found.problem(), found.group_of_row, found.optimum
     assert groups is not None
@@ -144,10 +147,10 @@ def model_text(found: Generated) -> str:
         lines.append(f"sensitive = {_toml(list(found.sensitive))}")
     for requirement in found.privacy:
         lines += ["", "[[privacy.requirements]]", f"kind = {_toml(requirement.name)}"]
-        stated = {key: value for key, value in requirement.stated.items() if key not in ("name", "sensitive")}
+        claims = {key: value for key, value in requirement.claims.items() if key not in ("name", "sensitive")}
         if _metric(requirement) is not None:
-            stated["distance"] = f"matrix:{DISTANCE}"
-        lines += [f"{key} = {_toml(value)}" for key, value in stated.items() if value is not None]
+            claims["distance"] = f"matrix:{DISTANCE}"
+        lines += [f"{key} = {_toml(value)}" for key, value in claims.items() if value is not None]
     if found.patterns is not None:
         lines += ["", "[recoding]", f"patterns = {_toml([list(each) for each in found.patterns])}"]
     if found.sides:
@@ -175,12 +178,6 @@ def _answer(found: Generated) -> dict[str, Any]:
 def _metric(requirement: Requirement) -> MatrixDistance | None:
     distance = getattr(requirement, "distance", None)
     return distance if isinstance(distance, MatrixDistance) else None
-
-
-def _matrix(distance: MatrixDistance) -> str:
-    rows = [["", *map(str, distance.values)]]
-    rows += [[str(value), *map(str, row)] for value, row in zip(distance.values, distance.matrix, strict=True)]
-    return "".join(",".join(row) + "\n" for row in rows)
 
 
 def _toml(value: object) -> str:

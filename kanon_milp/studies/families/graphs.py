@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 from kanon_milp.errors import InputError
 from kanon_milp.problem.privacy import KAnonymity, LDiversity, PSensitivity
@@ -66,11 +67,7 @@ def edge_partition_of(source: Source, asked: Answer | None) -> Generated:
     parts = _parts(edges)
     found = exact_cover(range(len(edges)), parts)
     return _edge_partition(
-        edges,
-        vertices,
-        None if found is None else [parts[number] for number in found],
-        asked,
-        source.names[0],
+        edges, vertices, None if found is None else [parts[number] for number in found], asked, source.names[0]
     )
 
 
@@ -207,34 +204,19 @@ class _Bipartite:
         return [["1" if b in self.neighbours[a] else "01" if a < self.q else "02" for b in half] for a in half]
 
 
-def bipartite(graph: _Bipartite) -> Generated:
-    """Two released row types: the vertices of a balanced complete bipartite subgraph, and all else (Proposition 1)."""
-    return _homogeneous(graph, "Proposition 1", 2)
-
-
-def bipartite_types(graph: _Bipartite, t_out: Fraction) -> Generated:
-    """The same with more released row types, all but two of them of rows that are alike (Theorem 1)."""
-    return _homogeneous(graph, "Theorem 1", int(t_out))
-
-
-def bipartite_sensitive(graph: _Bipartite, t_out: Fraction, p: Fraction) -> Generated:
-    """The same with p different sensitive values in each group (Corollary 1.1).
+def _homogeneous(
+    theorem: str, graph: _Bipartite, t_out: Fraction | int = 2, p: Fraction | int = 1, *, diverse: bool = False
+) -> Generated:
+    """The vertices of a balanced complete bipartite subgraph, and all else, are two released row types (Proposition 1);
+    there may be more of them, of rows that are alike (Theorem 1), and p different sensitive values in each group
+    (Corollary 1.1), or l-diversity alone: each row has a sensitive value of its own, and l = q + 1 (Corollary 1.2).
 
     The paper sketches p = 2: the two special rows have the value 1, the vertices 0, and rows that are alike half and
     half. For larger p there are p - 1 of each special row, with the values 1 to p - 1, k is larger by p - 2, and rows
     that are alike have all values in turn.
     """
-    return _homogeneous(graph, "Corollary 1.1", int(t_out), p=int(p))
-
-
-def bipartite_diverse(graph: _Bipartite, t_out: Fraction) -> Generated:
-    """The same with l-diversity alone: each row has a sensitive value of its own, and l = q + 1 (Corollary 1.2)."""
-    return _homogeneous(graph, "Corollary 1.2", int(t_out), diverse=True)
-
-
-def _homogeneous(graph: _Bipartite, theorem: str, types: int, *, p: int = 1, diverse: bool = False) -> Generated:
-    """The table of Proposition 1, for `types` = 2, and of Theorem 1. p: different sensitive values; 1 for none."""
-    q, half, special = graph.q, 2 * graph.q, max(1, p - 1)
+    types, least = int(t_out), int(p)
+    q, half, special = graph.q, 2 * graph.q, max(1, least - 1)
     k = q + special
     dummies = half if types > 2 else 0
     rows = [[*row, *["1"] * dummies] for row in graph.matrix]
@@ -252,15 +234,15 @@ def _homogeneous(graph: _Bipartite, theorem: str, types: int, *, p: int = 1, div
     )
     sensitive: tuple[str, ...] = ()
     privacy: list[KAnonymity | PSensitivity | LDiversity] = [KAnonymity(k)]
-    if diverse or p > 1:
+    if diverse or least > 1:
         sensitive = ("s",)
         values = [str(1 + number) for number in range(special)]
-        secrets = ["0"] * half + values + values + [str(number % p) for _ in alike for number in range(k)]
-        privacy.append(PSensitivity(p))
+        secrets = ["0"] * half + values + values + [str(number % least) for _ in alike for number in range(k)]
+        privacy.append(PSensitivity(least))
         if diverse:
             secrets, privacy = [f"s{number}" for number in range(len(rows))], [LDiversity(k)]
         rows = [[*row, value] for row, value in zip(rows, secrets, strict=True)]
-    what = f"{k}-diversity" if diverse else f"{p}-sensitive {k}-anonymity" if p > 1 else f"{k}-anonymity"
+    what = f"{k}-diversity" if diverse else f"{least}-sensitive {k}-anonymity" if least > 1 else f"{k}-anonymity"
     words = f"a bipartite graph with {half} + {half} vertices"
     yes = graph.answer == "yes"
     return Generated(
@@ -305,16 +287,14 @@ FAMILIES = (
         Family(
             name, f"balanced complete bipartite subgraph → {what}", f"Bredereck et al. 2012, {theorem}",
             "q of a subgraph with q + q vertices in a graph with 2q + 2q", 2, 2, _Bipartite.drawn, True, largest,
-            reads="parts", of_source=_Bipartite.of_source, build=build, parameters=parameters,
+            reads="parts", of_source=_Bipartite.of_source, build=partial(_homogeneous, theorem, diverse=diverse),
+            parameters=parameters,
         )
-        for name, what, theorem, largest, build, parameters in (
-            ("bipartite", "k-anonymity with t_out = 2", "Proposition 1", 9, bipartite, ()),
-            ("bipartite_types", "k-anonymity with any t_out", "Theorem 1", 4, bipartite_types, (_T_OUT,)),
-            (
-                "bipartite_sensitive", "p-sensitivity with any t_out", "Corollary 1.1", 4, bipartite_sensitive,
-                (_T_OUT, _P),
-            ),
-            ("bipartite_diverse", "l-diversity with any t_out", "Corollary 1.2", 4, bipartite_diverse, (_T_OUT,)),
+        for name, what, theorem, largest, diverse, parameters in (
+            ("bipartite", "k-anonymity with t_out = 2", "Proposition 1", 9, False, ()),
+            ("bipartite_types", "k-anonymity with any t_out", "Theorem 1", 4, False, (_T_OUT,)),
+            ("bipartite_sensitive", "p-sensitivity with any t_out", "Corollary 1.1", 4, False, (_T_OUT, _P)),
+            ("bipartite_diverse", "l-diversity with any t_out", "Corollary 1.2", 4, True, (_T_OUT,)),
         )
     ),
 )  # fmt: skip

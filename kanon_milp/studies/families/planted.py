@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from fractions import Fraction
+from functools import partial
 
 from kanon_milp.problem.privacy import KAnonymity, LDiversity, PSensitivity, Requirement, TCloseness
 from kanon_milp.studies.families.base import Answer, Family, Generated, columns, refuse_large, text_frame
@@ -45,8 +46,9 @@ def _table(size: int, draw: random.Random) -> tuple[list[list[str]], tuple[tuple
     return [rows[row] for row in order], tuple(tuple(sorted(place[r] for r in group)) for group in groups), loss
 
 
-def _planted(size: int, draw: random.Random, what: str, *privacy: Requirement, secret: bool = True) -> Generated:
+def _planted(what: str, privacy: tuple[Requirement, ...], size: int, draw: random.Random, _answer: Answer) -> Generated:
     rows, groups, loss = _table(size, draw)
+    secret = len(privacy) > 1
     names, sensitive = columns("q", COLUMNS), ("s",) if secret else ()
     if secret:
         value = {row: str(at % VALUES) for group in groups for at, row in enumerate(group)}
@@ -62,26 +64,6 @@ def _planted(size: int, draw: random.Random, what: str, *privacy: Requirement, s
         groups=groups,
         source_problem="the planted groups",
     )
-
-
-def planted_k(size: int, draw: random.Random, _answer: Answer) -> Generated:
-    """k-anonymity alone."""
-    return _planted(size, draw, f"{K}-anonymity", KAnonymity(K), secret=False)
-
-
-def planted_p(size: int, draw: random.Random, _answer: Answer) -> Generated:
-    """p-sensitivity."""
-    return _planted(size, draw, f"3-sensitive {K}-anonymity", KAnonymity(K), PSensitivity(3))
-
-
-def planted_l(size: int, draw: random.Random, _answer: Answer) -> Generated:
-    """l-diversity."""
-    return _planted(size, draw, f"3-diversity with {K}-anonymity", KAnonymity(K), LDiversity(3))
-
-
-def planted_t(size: int, draw: random.Random, _answer: Answer) -> Generated:
-    """t-closeness."""
-    return _planted(size, draw, f"1/5-closeness with {K}-anonymity", KAnonymity(K), TCloseness("1/5"))
 
 
 def closeness_of_k(size: int, draw: random.Random, _answer: Answer) -> Generated:
@@ -129,10 +111,18 @@ def greedy_tight(size: int, draw: random.Random, _answer: Answer) -> Generated:
 
 _SIZE = "groups"
 FAMILIES = (
-    Family("planted_k", "planted groups under k-anonymity", "planted", _SIZE, 5, 1, planted_k),
-    Family("planted_p", "planted groups under p-sensitivity", "planted", _SIZE, 5, 1, planted_p),
-    Family("planted_l", "planted groups under l-diversity", "planted", _SIZE, 5, 1, planted_l),
-    Family("planted_t", "planted groups under t-closeness", "planted", _SIZE, 5, 1, planted_t),
+    *(
+        Family(
+            f"planted_{letter}", f"planted groups under {term}", "planted", _SIZE, 5, 1,
+            partial(_planted, what, (KAnonymity(K), *others)),
+        )
+        for letter, term, what, *others in (
+            ("k", "k-anonymity", f"{K}-anonymity"),
+            ("p", "p-sensitivity", f"3-sensitive {K}-anonymity", PSensitivity(3)),
+            ("l", "l-diversity", f"3-diversity with {K}-anonymity", LDiversity(3)),
+            ("t", "t-closeness", f"1/5-closeness with {K}-anonymity", TCloseness("1/5")),
+        )
+    ),
     Family("closeness_of_k", "k-anonymity → t-closeness", "Liang, Yuan 2013, Lemma 1", _SIZE, 3, 1, closeness_of_k),
     Family(
         "greedy_tight", "the greedy heuristic's tight example, of m columns and m² rows",

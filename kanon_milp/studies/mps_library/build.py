@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from kanon_milp import __version__
 from kanon_milp.errors import InputError
@@ -128,13 +129,18 @@ def instance_files(entry: Entry, folder: Path, records: Path, notes: list[str]) 
         point = {variables[j]: exact(str(value)) for j, value in zip(record.columns, record.values, strict=True)}
         solution = f"{SOLUTIONS}/{entry.name}.sol.gz"
         files[solution] = compressed("".join(solution_lines(record.best_in_file, point)))
+    requirements: list[str] = [entry.kind]
+    if found.exported is not None:
+        problem = found.exported.prepared.problem
+        special = [problem.recoding.kind] if problem.recoding.kind != "suppression" else []
+        requirements = [*dict.fromkeys(each.name for each in problem.requirements), *special]
     made = Metadata(
         name=entry.name,
         title=found.title,
         kind=entry.kind if entry.family != "minimum_cover" else "minimum_qid",
         family=entry.family or (entry.dataset or (entry.data or {}).get("generator", "table")),
-        requirements=requirements_of(found),
-        formulation=formulation_of(found),
+        requirements=requirements,
+        formulation=entry.kind if found.exported is None else entry.formulation,
         series=entry.series,
         source=found.source,
         licence=found.licence,
@@ -151,38 +157,18 @@ def instance_files(entry: Entry, folder: Path, records: Path, notes: list[str]) 
     return made, files
 
 
-def requirements_of(found: LibraryInstance) -> list[str]:
-    """The kinds of requirements of an instance, and what is special of its recoding."""
-    if found.exported is None:
-        return [found.entry.kind]
-    problem = found.exported.prepared.problem
-    special = [problem.recoding.kind] if problem.recoding.kind != "suppression" else []
-    return [*dict.fromkeys(each.name for each in problem.requirements), *special]
-
-
-def formulation_of(found: LibraryInstance) -> str:
-    """The formulation of a model."""
-    return found.entry.formulation if found.exported is not None else found.entry.kind
-
-
 def unrecorded(found: LibraryInstance, model_sha256: str) -> Record:
     """What is known without a run of a solver: what follows by construction."""
+    known: Any = {"name": found.entry.name, "model_sha256": model_sha256}
     point = found.known_point()
     if found.infeasible:
-        return Record(
-            name=found.entry.name, model_sha256=model_sha256, status="inf",
-            difficulty="hard", reason=found.reason,
-        )  # fmt: skip
+        return Record(**known, status="inf", difficulty="hard", reason=found.reason)
     if found.known is None or point is None:
-        return Record(
-            name=found.entry.name, model_sha256=model_sha256, status="open",
-            difficulty="open", reason="not solved",
-        )  # fmt: skip
+        return Record(**known, status="open", difficulty="open", reason="not solved")
     best = in_file(found, found.known)
     return Record(
-        name=found.entry.name, model_sha256=model_sha256, status="opt", best=str(found.known), best_in_file=best,
-        bound_in_file=best, difficulty="hard", reason=found.reason,
-        columns=[*point], values=[v if isinstance(v, int) else str(v) for v in point.values()],
+        **known, status="opt", best=str(found.known), best_in_file=best, bound_in_file=best, difficulty="hard",
+        reason=found.reason, columns=[*point], values=[v if isinstance(v, int) else str(v) for v in point.values()],
     )  # fmt: skip
 
 

@@ -179,12 +179,10 @@ def solution_lines(value: Exact, point: Mapping[str, Exact]) -> Iterator[str]:
     """A solution in MIPLIB's format: the objective, and each variable that is not 0, as a decimal number where there is
     one, else as a fraction."""
     yield f"=obj= {value}\n"
-    yield from (f"{column} {_written(number)}\n" for column, number in point.items())
-
-
-def _written(number: Exact) -> str:
-    decimal = repr(float(number))
-    return str(number) if isinstance(number, int) or Fraction(decimal) != number else decimal
+    for column, number in point.items():
+        decimal = repr(float(number))
+        fraction = isinstance(number, int) or Fraction(decimal) != number
+        yield f"{column} {number if fraction else decimal}\n"
 
 
 def read_solution_lines(text: str) -> tuple[Exact, dict[str, Exact]]:

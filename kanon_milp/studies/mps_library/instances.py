@@ -284,7 +284,7 @@ def _linear(model: pyo.ConcreteModel) -> LinearModel:
 
 def _title(problem: Problem) -> str:
     privacy = ", ".join(
-        f"{each.name} {each.stated.get(each.letter or '', '')}".strip() for each in problem.requirements
+        f"{each.name} {each.claims.get(each.letter or '', '')}".strip() for each in problem.requirements
     )
     return f"{problem.table.n} rows, {len(problem.table.quasi_identifiers)} quasi-identifiers: {privacy}"
 

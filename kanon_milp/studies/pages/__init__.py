@@ -114,15 +114,6 @@ def ticks(low: float, high: float, about: int = 6, least: float = 0.0) -> list[f
     return [round(number * step, 12) for number in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
-def _px(value: float) -> str:
-    return f"{value:.2f}".rstrip("0").rstrip(".")
-
-
-def _anchor(title: str) -> str:
-    """What links to a heading name."""
-    return re.sub(r"[^a-z]+", "-", title.lower()).strip("-")
-
-
 @functools.cache
 def _environment() -> Environment:
     from markupsafe import Markup
@@ -137,5 +128,9 @@ def _environment() -> Environment:
         script=Markup(script), script_hash=digest, style=Markup(style),
         **{each.__name__: each for each in helpers},
     )  # fmt: skip
-    found.filters |= {"px": _px, "anchor": _anchor, "thousands": lambda value: f"{value:,}"}
+    found.filters |= {
+        "px": lambda value: f"{value:.2f}".rstrip("0").rstrip("."),
+        "anchor": lambda title: re.sub(r"[^a-z]+", "-", title.lower()).strip("-"),
+        "thousands": lambda value: f"{value:,}",
+    }
     return found

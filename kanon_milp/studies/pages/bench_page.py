@@ -16,10 +16,7 @@ from kanon_milp.system.files import holding, make_folder, write_file
 from kanon_milp.system.text_tables import booktabs
 
 SIZES = {"n": "rows n", "t_in": "distinct rows t_in", "k": "k"}
-MACHINE = (
-    *("solver", "solver_version", "package_version", "git", "python"),
-    *("os", "cpu", "cores", "memory", "host"),
-)
+MACHINE = (*("solver", "solver_version", "package_version", "git", "python"), *("os", "cpu", "cores", "memory", "host"))
 MOST_RED = 100  # red rows told in full
 
 
@@ -90,11 +87,7 @@ def _page(title: str, runs: pl.DataFrame, found: pl.DataFrame, pictures: Mapping
         },
         scatter=_scatter(runs, settings) if "scatter" in pictures else "",
         failures=_failures(runs),
-        all={
-            "header": ALL,
-            "rows": _rows(runs.sort("red", descending=True, maintain_order=True)),
-            "red": range(red),
-        },
+        all={"header": ALL, "rows": _rows(runs.sort("red", descending=True, maintain_order=True)), "red": range(red)},
         machine=_machine(runs),
     )
 

@@ -22,43 +22,27 @@ SIDE = 420  # of the scatter
 FONT = "DejaVu Sans, system-ui, sans-serif"
 
 
-def altair() -> Any:
-    """The module; raises InputError that says how to get it where it is missing."""
-    return optional("altair", "report", "a picture of runs")
-
-
-def vl_convert() -> Any:
-    """The same for what makes SVG and PDF of charts."""
-    return optional("vl_convert", "report", "a picture of runs")
+def altair(module: str = "altair") -> Any:
+    """The module, or the one that makes SVG and PDF of charts; raises InputError that says how to get it where it is
+    missing."""
+    return optional(module, "report", "a picture of runs")
 
 
 def styled(chart: Any) -> dict[str, Any]:
     """A chart with the style of the pages, as a specification of Vega-Lite."""
     axis = {
-        "labelColor": QUIET,
-        "titleColor": QUIET,
-        "tickColor": QUIET,
-        "domainColor": QUIET,
-        "gridColor": QUIET,
+        **dict.fromkeys(("labelColor", "titleColor", "tickColor", "domainColor", "gridColor"), QUIET),
+        **dict.fromkeys(("labelFont", "titleFont"), FONT),
+        **dict.fromkeys(("labelFontSize", "titleFontSize"), 12),
         "gridOpacity": 0.18,
-        "labelFont": FONT,
-        "titleFont": FONT,
         "titleFontWeight": "normal",
-        "labelFontSize": 12,
-        "titleFontSize": 12,
         "titlePadding": 10,
     }
-    legend = {
-        "labelColor": INK,
-        "titleColor": QUIET,
-        "labelFont": FONT,
-        "labelFontSize": 12,
-        "labelLimit": 520,
-        "columns": 1,
-    }
+    legend = {"labelColor": INK, "titleColor": QUIET, "labelFont": FONT, "labelFontSize": 12, "labelLimit": 520}
+    place = {"columns": 1, "orient": "bottom", "direction": "vertical", "symbolType": "stroke", "title": None}
     config = {
         "axis": axis,
-        "legend": {**legend, "orient": "bottom", "direction": "vertical", "symbolType": "stroke", "title": None},
+        "legend": {**legend, **place},
         "view": {"stroke": None},
         "background": "transparent",
         "font": FONT,
@@ -159,7 +143,7 @@ def scatter(places: Mapping[str, Sequence[float | None]], first: str, second: st
 
 def inline(chart: Any, name: str, said: str) -> Markup:
     """A chart as SVG within a page, in its colours. name: no other chart of the page has it. said: it in words."""
-    svg = vl_convert().vegalite_to_svg(styled(chart))
+    svg = altair("vl_convert").vegalite_to_svg(styled(chart))
     for colour, own in ((INK, "var(--ink)"), (QUIET, "var(--quiet)")):
         svg = svg.replace(f'"{colour}"', f'"{own}"')
     svg = re.sub(r'(id="|url\(#)', rf"\g<1>{name}-", svg)  # each chart has a clip of the same name
@@ -168,6 +152,6 @@ def inline(chart: Any, name: str, said: str) -> Markup:
 
 def files(chart: Any) -> dict[str, bytes]:
     """A chart as files: ending and content."""
-    found, specification = vl_convert(), styled(chart)
+    found, specification = altair("vl_convert"), styled(chart)
     svg = found.vegalite_to_svg(specification)
     return {"svg": svg.encode(), "pdf": found.vegalite_to_pdf(specification)}

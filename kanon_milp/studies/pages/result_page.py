@@ -73,7 +73,7 @@ def page_of_result(result: Result, found: Mapping[str, Any], folder: Path | None
     """What the file of a page holds, of a result whose object of `result.json` is at hand. folder: where it is written
     with the released table, None if it is not."""
     released = None if result.table is None or not sample else as_polars(result.table).head(sample)
-    return _page_seen_from(folder, found, title, _files(found, folder, look=False), released).encode()
+    return result_page(found, folder, _files(found, folder, look=False), title=title, sample=released).encode()
 
 
 def report_of_folder(folder: Path, path: Path | None = None, *, sample: int = 0) -> list[FileState]:
@@ -91,7 +91,8 @@ def report_of_folder(folder: Path, path: Path | None = None, *, sample: int = 0)
         if anonymized is not None and sample:
             table = found["input"]["table"]
             shown = read_frame(folder / anonymized, CsvFormat(table["delimiter"], table["encoding"])).head(sample)
-        html = _page_seen_from(folder, found, f"Anonymization of {found['problem']['name']}", files, shown)
+        title = f"Anonymization of {found['problem']['name']}"
+        html = result_page(found, folder, files, title=title, sample=shown)
     except FileNotFoundError:
         raise InputError(f"{claim}: there is no such file; name a folder that solve --out has written") from None
     except (OSError, ValueError, RecursionError) as error:
@@ -102,19 +103,6 @@ def report_of_folder(folder: Path, path: Path | None = None, *, sample: int = 0)
     check_target(target)
     write_file(target, lambda file: file.write(html.encode()))
     return [each for each in files if each.what in found.get("sha256", {})]
-
-
-def _page_seen_from(
-    folder: Path | None, found: Mapping[str, Any], title: str, files: Sequence[FileState], sample: pl.DataFrame | None
-) -> str:
-    return result_page(
-        found if folder is None else seen_from(found, folder),
-        title=title,
-        anonymized=_released_file(found, folder),
-        files=files,
-        sample=sample,
-        folder=None if folder is None else folder.resolve().name,
-    )
 
 
 def _released_file(found: Mapping[str, Any], folder: Path | None) -> str | None:
@@ -140,33 +128,29 @@ def _files(found: Mapping[str, Any], folder: Path | None, *, look: bool) -> list
     base = base_of(found, folder)
     files = [(what, from_folder(path, base, folder), digest) for what, path, digest in files]
     files += [(name, name, digest) for name, digest in found.get("sha256", {}).items()]
-    return [
-        FileState(what, path, digest, _state(folder / path, digest) if look else "") for what, path, digest in files
-    ]
-
-
-def _state(path: Path, digest: str | None) -> str:
-    now = sha256_of(path)
-    if now is None:
-        return "not found"
-    return "unchanged" if now == digest else "CHANGED"
+    states = []
+    for what, path, digest in files:
+        now = sha256_of(folder / path) if look else None
+        seen = "not found" if now is None else "unchanged" if now == digest else "CHANGED"
+        states.append(FileState(what, path, digest, seen if look else ""))
+    return states
 
 
 def result_page(
-    described: Mapping[str, Any],
+    found: Mapping[str, Any],
+    folder: Path | None,
+    files: Sequence[FileState],
     *,
     title: str,
-    anonymized: str | None,
-    files: Sequence[FileState],
     sample: pl.DataFrame | None = None,
-    folder: str | None = None,
 ) -> str:
     """The page of a result.
 
-    described: the object of `result.json`. anonymized: the file of the released table, None where none was written.
-    sample: rows of the released table to show as they are. folder: what the folder of the result is called, from which
-    all paths are seen; None where there is none, and they are as they were given.
+    found: the object of `result.json`. folder: that of the result, from which all paths are seen; None where there is
+    none, and they are as they were given. sample: rows of the released table to show as they are.
     """
+    described = found if folder is None else seen_from(found, folder)
+    anonymized = _released_file(found, folder)
     measures = described.get("measures")
     changed = _changed(described, files)
     sections = ["What was asked"]
@@ -194,7 +178,7 @@ def result_page(
         check=_check(described, anonymized),
         anonymized=anonymized,
         files=files,
-        folder=folder,
+        folder=None if folder is None else folder.resolve().name,
         read=[each.path for each in files if each.what not in inside and not in_library(each.path)],
         made=_made(described),
         steps=list(described["seconds"].items()),
@@ -216,7 +200,8 @@ def _changed(described: Mapping[str, Any], files: Sequence[FileState]) -> str:
 def _asked(described: Mapping[str, Any]) -> list[tuple[str, str | None]]:
     problem, given = described["problem"], described["input"]
     roles = problem["roles"]
-    about = set(itertools.chain.from_iterable(map(_attributes, problem["requirements"])))
+    named = [each.get("sensitive") or [] for each in problem["requirements"]]
+    about = {name for each in named for name in ([each] if isinstance(each, str) else each)}
     protected, bare = ([name for name in roles["sensitive"] if (name in about) == yes] for yes in (True, False))
     recoding = RECODINGS.get(problem["recoding"], problem["recoding"])
     if problem["patterns"] is not None:
@@ -229,21 +214,21 @@ def _asked(described: Mapping[str, Any]) -> list[tuple[str, str | None]]:
     ]
     goals = {"loss": "least loss", "min_groups": "fewest groups", "max_groups": "most groups"}
 
-    def named(before: str, names: Iterable[str], after: str = "") -> str:
+    def words(before: str, names: Iterable[str], after: str = "") -> str:
         return f"{before}{', '.join(names)}{after}" if names else ""
 
     return [
         ("model file", (given.get("model") or {}).get("file")),
         ("table", f"{given['table']['source']}: {counted(problem['n'], 'row')}, {problem['t_in']:,} distinct"),
-        ("changed", named("quasi-identifiers ", roles["quasi_identifiers"])),
-        ("protected", named("sensitive ", protected)),
-        ("not protected", named("sensitive ", bare, ": no requirement is about it")),
+        ("changed", words("quasi-identifiers ", roles["quasi_identifiers"])),
+        ("protected", words("sensitive ", protected)),
+        ("not protected", words("sensitive ", bare, ": no requirement is about it")),
         (
             "unit of protection",
-            named("", roles.get("unit", []), ": k counts its different values, not rows; it is removed"),
+            words("", roles.get("unit", []), ": k counts its different values, not rows; it is removed"),
         ),
-        ("removed", named("identifying ", roles["identifying"])),
-        ("kept as they are", named("", [*roles["insensitive"], *roles["unclassified"]])),
+        ("removed", words("identifying ", roles["identifying"])),
+        ("kept as they are", words("", [*roles["insensitive"], *roles["unclassified"]])),
         ("how", recoding),
         ("weights", ", ".join(f"{name} {weight}" for name, weight in given["weights"].items())),
         ("goal", goals.get(problem["objective"], optimized(described))),
@@ -252,13 +237,7 @@ def _asked(described: Mapping[str, Any]) -> list[tuple[str, str | None]]:
     ]
 
 
-def _attributes(requirement: Mapping[str, Any]) -> list[str]:
-    named = requirement.get("sensitive") or []
-    return [named] if isinstance(named, str) else list(named)
-
-
 def _tiles(described: Mapping[str, Any], measures: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """The figures of a release at a glance: what it is, its value, and a note."""
     problem, quality, after = described["problem"], measures["quality"], measures["risk"]["after"]
     cells = problem["n"] * problem["m"]
     apart = 0 < after["suppressed_rows"] < problem["n"]

@@ -76,7 +76,9 @@ def proof_sentence(described: Mapping[str, Any]) -> str:
         )
         return f"It is proven that {nothing}{message and ': '}{message}." + backing(described)
     scope = f"no solution of {model}" if extended else ASKED
-    larger, above = ("larger", "above") if _maximized(described) else ("smaller", "below")
+    told = described.get("optimized")
+    maximized = told["sense"] == "maximize" if told else described["problem"]["objective"] == "max_groups"
+    larger, above = ("larger", "above") if maximized else ("smaller", "below")
     a = "an" if what.startswith("objective") else "a"
     known = "" if bound is None else f"it is proven that {scope} has {a} {what} {above} {amount(bound)}"
     if described["verified"] is None:
@@ -94,15 +96,10 @@ def proof_sentence(described: Mapping[str, Any]) -> str:
         within = f" in {model}" if extended else ""
         far = f"nothing is proven about how far from the best that is{within}"
         said = f"The {what} is {amount(objective)}; {far}, and {checked}."
-    return f"{said}{_beside(described)}{backing(described)}"
+    return f"{said}{_not_said(described)}{backing(described)}"
 
 
-def _maximized(described: Mapping[str, Any]) -> bool:
-    told = described.get("optimized")
-    return bool(told["sense"] == "maximize") if told else described["problem"]["objective"] == "max_groups"
-
-
-def _beside(described: Mapping[str, Any]) -> str:
+def _not_said(described: Mapping[str, Any]) -> str:
     """What the sentence about what was optimized does not say: the loss, and the tables that a model leaves out."""
     extended, loss = described.get("extended"), described.get("loss")
     said = ""

@@ -26,10 +26,5 @@ def _least(requirement: Mapping[str, Any], table: Original) -> AtLeast:
 
 
 DEFINITION = Definition(
-    "BetaLikeness",
-    "beta_likeness",
-    _rules,
-    {"beta": "number", "sensitive": "column"},
-    _least,
-    term="beta-likeness",
+    "BetaLikeness", "beta_likeness", _rules, {"beta": "number", "sensitive": "column"}, _least, term="beta-likeness"
 )

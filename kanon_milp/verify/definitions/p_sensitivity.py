@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from kanon_milp.verify.definitions import AtLeast, Definition, Rule, different, of_each
+from kanon_milp.verify.definitions import Definition, Rule, different, of_each
 from kanon_milp.verify.numbers import integer
 from kanon_milp.verify.tables import Original
 
@@ -16,16 +16,11 @@ def _rules(requirement: Any, table: Original) -> Sequence[Rule]:
     return of_each("p_sensitivity", requirement, table, {"p": p}, lambda counts: counts.distinct >= p)
 
 
-def _least(requirement: Mapping[str, Any], table: Original) -> AtLeast:
-    """Different values are in different rows."""
-    return different(requirement["p"], [requirement["sensitive"]], table)
-
-
 DEFINITION = Definition(
     "PSensitivity",
     "p_sensitivity",
     _rules,
     {"p": "count", "sensitive": "column"},
-    _least,
+    lambda requirement, table: different(requirement["p"], [requirement["sensitive"]], table),
     term="p-sensitivity",
 )

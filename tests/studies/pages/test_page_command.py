@@ -137,7 +137,7 @@ def test_without_a_table_the_certificate_is_checked_alone(tmp_path: Path) -> Non
     assert line is not None
     assert line.startswith("kanon-milp verify --original people.csv")
     assert line.endswith("--certificate bound.json")
-    html = result_page(told, title="t", anonymized=None, files=())
+    html = result_page(told, None, (), title="t")
     assert "has a loss below 3.5, to whoever" in html
     assert line in Read(html).text
 

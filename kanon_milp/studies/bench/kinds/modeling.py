@@ -26,7 +26,7 @@ from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import LinearModel, get
 from kanon_milp.solvers.highs import _as_highs_lp, new_highs
 from kanon_milp.solvers.pyomo_arrays import to_arrays
-from kanon_milp.studies.bench.measured import Measured, Teller, facts
+from kanon_milp.studies.bench.kinds import Measured, Teller, facts
 from kanon_milp.studies.bench.sources import problem_of
 from kanon_milp.studies.bench.statistics import MEASURED
 from kanon_milp.system.clock import Clock
@@ -57,7 +57,6 @@ def presolving(task: Mapping[str, Any], tell: Teller) -> Measured:
 
 
 def _prepared(problem: Problem, step: str, parameters: Mapping[str, Any], folder: Path) -> Callable[[], object]:
-    """The step, with all that it needs in memory."""
     names, keys = list(problem.table.quasi_identifiers), problem.table.keys
     match step:
         case "compress":
@@ -216,7 +215,6 @@ def _model(c: Any, A: sp.csr_array, low: Any, high: Any, upper: Any, integer: An
 
 
 def _passed(linear: LinearModel) -> Sizes:
-    """Sizes of the model once it is inside HiGHS."""
     highs = new_highs()
     highs.passModel(_as_highs_lp(highspy, linear))
     return highs.getNumCol(), highs.getNumRow(), highs.getNumNz()

@@ -17,7 +17,7 @@ from kanon_milp.formulations import get_formulation
 from kanon_milp.formulations.restricted import RestrictedModel
 from kanon_milp.methods.arguments import check_available, checked_options
 from kanon_milp.methods.direct import TOO_LATE, settled, solve_direct
-from kanon_milp.methods.outcome import Found, Scale, scale_of
+from kanon_milp.methods.outcome import Scale, scale_of
 from kanon_milp.methods.result import NO_SOLVER, Result
 from kanon_milp.methods.session import Session, limit_of
 from kanon_milp.methods.solve import solve
@@ -38,9 +38,8 @@ from kanon_milp.solvers import (
 )
 from kanon_milp.solvers.model import check_numbers
 from kanon_milp.solvers.proof import INTEGRAL_GAP, Grid, slack
-from kanon_milp.solvers.pyomo_arrays import PyomoArrays
 from kanon_milp.studies.bench.checks import CheckedPoint, check_point, check_unbounded
-from kanon_milp.studies.bench.measured import Measured, Teller, facts
+from kanon_milp.studies.bench.kinds import Measured, Teller, facts
 from kanon_milp.studies.bench.plan import ALONE, UNBOUNDED
 from kanon_milp.studies.bench.sources import SolverModel, model_of, problem_of, sign_of
 from kanon_milp.system.arrays import Floats, Ints
@@ -173,7 +172,6 @@ def solving(task: Mapping[str, Any], tell: Teller) -> Measured:
 
 
 def _solve_problem(problem: Problem, adapter: Recording, task: Mapping[str, Any], tell: Teller) -> Measured:
-    """As users do, by a method of the package."""
     tell.ready()
     result = solve(
         problem,
@@ -190,8 +188,11 @@ def _solve_problem(problem: Problem, adapter: Recording, task: Mapping[str, Any]
     tell.done()
     found = measured_of(result, adapter)
     grace = task["parameters"]["late_seconds"]
-    late = [] if grace is None else _late(result, task["time_limit"], float(grace))
-    return replace(found, defects=(*found.defects, *late))
+    over = result.seconds["total"] - result.seconds["read"] - task["time_limit"]
+    if grace is None or over <= float(grace) + 0.05 * task["time_limit"]:
+        return found
+    late = f"late: it took {over:.1f} s more than its time limit of {task['time_limit']:g} s"
+    return replace(found, defects=(*found.defects, late))
 
 
 def started(task: Mapping[str, Any], tell: Teller) -> Measured:
@@ -234,6 +235,9 @@ def measured_of(result: Result, adapter: Recording) -> Measured:
         if answer.stop_reason is StopReason.UNBOUNDED:
             defects += check_unbounded(model) or ()
     defects += [f"model: {each}" for each in adapter.wrong]
+    after = result.after
+    sizes = {"variables": after.variables or None, "constraints": after.constraints or None}
+    sizes |= {} if model is None else _sizes(model)
     return Measured(
         stop_reason=result.stop_reason,
         proof=result.proof,
@@ -245,23 +249,17 @@ def measured_of(result: Result, adapter: Recording) -> Measured:
         message=result.message,
         solver_version=result.solver.version,
         problem=facts(result.problem, result.row_types),
-        sizes={"candidates": result.after.candidates, "pairs": result.after.pairs, **_sizes(result, model)},
+        sizes={
+            "candidates": result.after.candidates,
+            "pairs": result.after.pairs,
+            **(sizes if model is None else _sizes(model)),
+        },
         seconds=_steps(result.seconds),
     )
 
 
-def _late(result: Result, limit: float, grace: float) -> list[str]:
-    """Where it has taken more than these seconds and 5 % beyond its time limit."""
-    over = result.seconds["total"] - result.seconds["read"] - limit
-    if over <= grace + 0.05 * limit:
-        return []
-    return [f"late: it took {over:.1f} s more than its time limit of {limit:g} s"]
-
-
-def _sizes(result: Result, model: LinearModel | None) -> dict[str, int | None]:
-    if model is not None:
-        return {"variables": model.variables, "constraints": model.constraints, "nonzeros": int(model.A.nnz)}
-    return {"variables": result.after.variables or None, "constraints": result.after.constraints or None}
+def _sizes(model: LinearModel) -> dict[str, int | None]:
+    return {"variables": model.variables, "constraints": model.constraints, "nonzeros": int(model.A.nnz)}
 
 
 def _sense(problem: Problem) -> str:
@@ -272,13 +270,10 @@ def _steps(seconds: Mapping[str, float]) -> dict[str, float]:
     return {step: seconds.get(step, 0.0) for step in ("build", "handover", "solve")}
 
 
-def _options(task: Mapping[str, Any], time_limit: float | None, *, integral: bool) -> SolverOptions:
+def _options(task: Mapping[str, Any], *, integral: bool) -> SolverOptions:
+    gap = INTEGRAL_GAP if integral else 0.0
     return SolverOptions(
-        time_limit,
-        task["threads"],
-        task["seed"],
-        absolute_gap=INTEGRAL_GAP if integral else 0.0,
-        extra=dict(task["options"]),
+        task["time_limit"], task["threads"], task["seed"], absolute_gap=gap, extra=dict(task["options"])
     )
 
 
@@ -290,7 +285,7 @@ def _solve_alone(problem: Problem, adapter: Recording, task: Mapping[str, Any], 
     clock, chosen = Clock(), get_formulation(task["formulation"])
     limit = limit_of(clock, SolverOptions(task["time_limit"]), None)
     prepared = presolve(problem, clock, reduced=chosen.reduced, merge=True, limit=limit)
-    options = _options(task, task["time_limit"], integral=True)
+    options = _options(task, integral=True)
     session = Session(prepared, chosen, adapter, options, clock, interrupt=threading.Event())
     known = Measured(
         "time_limit",
@@ -325,45 +320,23 @@ def _solve_alone(problem: Problem, adapter: Recording, task: Mapping[str, Any], 
     tell.point(scale.to_problem(answer.objective), scale.to_problem(answer.bound))
     tell.done()
     linear = compiled.linear
-    sizes = {"variables": linear.variables, "constraints": linear.constraints, "nonzeros": int(linear.A.nnz)}
-    known = replace(known, sizes={**known.sizes, **sizes}, seconds=_steps(clock.total()), message=answer.message)
+    known = replace(
+        known, sizes={**known.sizes, **_sizes(linear)}, seconds=_steps(clock.total()), message=answer.message
+    )
     point = check_point(linear, answer.x)
-    defects, found = list(_claims(answer, point)), None
+    defects, found = _claims(answer, point), None
     if answer.x is not None and not point.defects:
-        found, wrong = _table(session, model, compiled, answer)
-        defects += wrong
-    return _judged(known, answer, found, scale, defects)
-
-
-def _table(session: Session, model: Any, compiled: PyomoArrays, answer: SolverResult) -> tuple[Found | None, list[str]]:
-    assert answer.x is not None
-    try:
-        assignment = RestrictedModel(session.instance, model, compiled).assignment(answer.x)
-        found = session.release(assignment)
-    except KanonError as error:
-        return None, [f"the point gives no table: {error}"]
-    return found, [f"verifier: {each}" for each in found.report.violations]
-
-
-def _judged(known: Measured, answer: SolverResult, found: Found | None, scale: Scale, defects: list[str]) -> Measured:
-    """Status from bound and incumbent, whatever the solver calls it."""
+        try:
+            found = session.release(RestrictedModel(session.instance, model, compiled).assignment(answer.x))
+            defects += [f"verifier: {each}" for each in found.report.violations]
+        except KanonError as error:
+            defects.append(f"the point gives no table: {error}")
     objective = None if found is None or not found.report.ok else found.objective
-    bound = scale.proven(answer.bound)
-    proof = "none" if bound is None else "bound"
-    if answer.stop_reason is StopReason.INFEASIBLE:
-        proof = "infeasible"
-        if objective is not None:
-            defects.append(INFEASIBLE_BUT)
-    elif answer.stop_reason is StopReason.UNBOUNDED:
+    proof, bound = _proven(answer, objective, scale.proven(answer.bound), scale, "table", defects)
+    if proof == "infeasible" and objective is not None:
+        defects.append(INFEASIBLE_BUT)
+    if answer.stop_reason is StopReason.UNBOUNDED:
         defects.append("says unbounded of a problem that is not")
-    elif objective is not None and bound is not None:
-        reached, proven = scale.to_model(objective), scale.to_model(bound)
-        if scale.grid.contradicts(reached, proven):
-            defects.append(f"bound {in_words(bound)} is beyond the objective {in_words(objective)} of its own table")
-        elif scale.grid.meets(reached, proven):
-            proof, bound = "optimal", objective
-    if answer.stop_reason is StopReason.OPTIMAL and proof != "optimal":
-        defects.append("says optimal, but its solution and its bound do not meet")
     return replace(
         known,
         stop_reason=answer.stop_reason.value,
@@ -373,6 +346,25 @@ def _judged(known: Measured, answer: SolverResult, found: Found | None, scale: S
         verified=None if found is None else found.report.ok,
         defects=tuple(defects),
     )
+
+
+def _proven(
+    answer: SolverResult, objective: Fraction | None, bound: Fraction | None, scale: Scale, own: str, defects: list[str]
+) -> tuple[str, Fraction | None]:
+    """Proof and bound, whatever the solver calls it, from bound and objective in the problem's units. own: what the
+    objective is one of. defects: is added to."""
+    proof = "none" if bound is None else "bound"
+    if answer.stop_reason is StopReason.INFEASIBLE:
+        proof = "infeasible"
+    elif answer.stop_reason is not StopReason.UNBOUNDED and objective is not None and bound is not None:
+        reached, proven = scale.to_model(objective), scale.to_model(bound)
+        if scale.grid.contradicts(reached, proven):
+            defects.append(f"bound {in_words(bound)} is beyond the objective {in_words(objective)} of its own {own}")
+        elif scale.grid.meets(reached, proven):
+            proof, bound = "optimal", objective
+    if answer.stop_reason is StopReason.OPTIMAL and proof != "optimal":
+        defects.append("says optimal, but its solution and its bound do not meet")
+    return proof, bound
 
 
 def _claims(answer: SolverResult, point: CheckedPoint, sign: int = 1) -> list[str]:
@@ -387,8 +379,11 @@ def _claims(answer: SolverResult, point: CheckedPoint, sign: int = 1) -> list[st
 def _solve_file(given: SolverModel, adapter: Recording, task: Mapping[str, Any], tell: Teller) -> Measured:
     """The solver alone on a model that came as a file; values have the file's sense and sign."""
     linear, sign = given.linear, sign_of(given.sense)
-    steps = _grid_steps(linear)
-    grid = Grid(steps, linear.largest_cost)
+    used = linear.c != 0
+    integers = bool((linear.integer | linear.integral)[used].all())
+    # 1 where the objective has integer values at all integral points; 0 where that is not known
+    steps = int(integers and bool((linear.c == np.rint(linear.c)).all()) and float(linear.offset).is_integer())
+    scale = Scale(sign, Fraction(1), Grid(steps, linear.largest_cost))
 
     def told(incumbent: float | None, bound: float | None) -> None:
         tell.point(*(None if value is None else sign * value + 0.0 for value in (incumbent, bound)))  # no -0.0
@@ -398,7 +393,7 @@ def _solve_file(given: SolverModel, adapter: Recording, task: Mapping[str, Any],
     with clock.step("solve"):
         answer = adapter.solve(
             linear,
-            _options(task, task["time_limit"], integral=steps == 1),
+            _options(task, integral=steps == 1),
             on_progress=lambda point: told(point.incumbent, point.bound),
         )
     told(answer.objective, answer.bound)
@@ -410,32 +405,16 @@ def _solve_file(given: SolverModel, adapter: Recording, task: Mapping[str, Any],
         warnings=given.warnings,
         solver_version=answer.version,
         message=answer.message,
-        sizes={"variables": linear.variables, "constraints": linear.constraints, "nonzeros": int(linear.A.nnz)},
+        sizes=_sizes(linear),
         seconds=_steps(clock.seconds),
     )
-    defects, objective, bound = _claims(answer, point, sign), point.objective, grid.safe(answer.bound)
-    proof = "none" if bound is None else "bound"
-    if answer.stop_reason is StopReason.INFEASIBLE:
-        proof, bound = "infeasible", None
-    elif answer.stop_reason is StopReason.UNBOUNDED:
+    defects, safe = _claims(answer, point, sign), scale.grid.safe(answer.bound)
+    objective, bound = (None if value is None else sign * value for value in (point.objective, safe))
+    proof, bound = _proven(answer, None if point.defects else objective, bound, scale, "point", defects)
+    if answer.stop_reason is StopReason.UNBOUNDED:
         wrong = check_unbounded(linear)
-        proof, bound = "none" if wrong is None or wrong else UNBOUNDED, None
+        proof = "none" if wrong is None or wrong else UNBOUNDED
         defects += wrong or ()
-    elif objective is not None and bound is not None and not point.defects:
-        if grid.contradicts(objective, bound):
-            beyond, reached = in_words(sign * bound), in_words(sign * objective)
-            defects.append(f"bound {beyond} is beyond the objective {reached} of its own point")
-        elif grid.meets(objective, bound):
-            proof, bound = "optimal", objective
-    if answer.stop_reason is StopReason.OPTIMAL and proof != "optimal":
-        defects.append("says optimal, but its solution and its bound do not meet")
-    objective, bound = (None if value is None else sign * value for value in (objective, bound))
+    if answer.stop_reason in (StopReason.INFEASIBLE, StopReason.UNBOUNDED):
+        bound = None
     return replace(known, proof=proof, objective=objective, bound=bound, defects=tuple(defects))
-
-
-def _grid_steps(linear: LinearModel) -> int:
-    """1 where the objective has integer values at all integral points; 0 where that is not known."""
-    used = linear.c != 0
-    integers = bool((linear.integer | linear.integral)[used].all())
-    whole = bool((linear.c == np.rint(linear.c)).all()) and float(linear.offset).is_integer()
-    return int(integers and whole)

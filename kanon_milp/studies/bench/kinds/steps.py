@@ -24,7 +24,7 @@ from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.solvers import SolverOptions, StopReason
 from kanon_milp.solvers.pyomo_arrays import to_arrays
-from kanon_milp.studies.bench.measured import Measured, Teller, facts
+from kanon_milp.studies.bench.kinds import Measured, Teller, facts
 from kanon_milp.studies.bench.sources import problem_of
 from kanon_milp.studies.bench.statistics import MEASURED
 from kanon_milp.system.clock import Clock
