@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -111,7 +112,7 @@ def _module(root: Path, source: Path | None) -> Path:
     made_of = hashlib.sha256(
         repr((directives, _flags(), importlib.metadata.version("Cython"), sys.version_info[:2], _compiler())).encode()
     )
-    for path in [] if source is None else [source, *sorted(source.parent.glob("*.pxd"))]:
+    for path in [] if source is None else [source, *_declarations(source.with_suffix(".pxd"))]:
         made_of.update(path.name.encode() + path.read_bytes())
     folder = root / "build" / "kernels" / f"{name}-{made_of.hexdigest()[:16]}"
     suffix = ".pyd" if sys.platform == "win32" else ".abi3.so"
@@ -125,6 +126,16 @@ def _module(root: Path, source: Path | None) -> Path:
         shutil.copyfile(built, partial)
         partial.replace(into)
     return into
+
+
+def _declarations(pxd: Path) -> list[Path]:
+    """This file and all that it takes types of, and these in turn."""
+    found, left = {pxd}, [pxd]
+    while left:
+        names = re.findall(rf"{ROOM.replace('/', '.')}\.(\w+) cimport", left.pop().read_text())
+        fresh = {pxd.with_name(f"{name}.pxd") for name in names} - found
+        found, left = found | fresh, [*left, *fresh]
+    return sorted(found)
 
 
 def _compile(root: Path, source: Path | None, folder: Path, built: Path, directives: dict[str, Any]) -> None:
