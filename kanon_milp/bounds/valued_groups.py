@@ -12,18 +12,13 @@ rows and one more for each value that is missing, but at least κ.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds.relaxations import Relaxation
 from kanon_milp.bounds.tree_subproblem import ValuedCover, Workspace, cheapest_of_size, rounded
-from kanon_milp.kernels.covers import ordered_covers
 from kanon_milp.kernels.tree_subproblem import TreeArrays, ValuedCandidates, ValuedRows
-from kanon_milp.presolve.instance import Instance
-from kanon_milp.presolve.ragged import indptr_of
 from kanon_milp.system.arrays import Flags, Floats, Ints, Ints32
 from kanon_milp.system.jit import compiled, compiled_part
 
@@ -31,60 +26,6 @@ Scalar = TypeVar("Scalar", np.float64, np.int64)
 
 NEVER = np.float64(np.inf)
 STRIDE = 3  # sizes ahead at which h is looked at
-
-
-@dataclass(frozen=True, eq=False)
-class Cells:
-    """The row types of one relaxation.
-
-    rank: int64 (t,), place of the sensitive value. indptr, value, begin: per candidate the values of its cover, and
-    where each begins in the cover sorted by value (one more than values).
-    """
-
-    rank: Ints
-    indptr: Ints
-    value: Ints
-    begin: Ints
-
-    @classmethod
-    def of(cls, instance: Instance, relaxation: Relaxation) -> Cells:
-        """The cells of a relaxation's attribute."""
-        candidates = instance.candidates
-        code, values = instance.sensitive_codes((relaxation.attribute,))
-        place = np.empty(len(values), np.int64)
-        place[relaxation.ranks] = np.arange(len(values))
-        rank = place[code]
-        key, members = np.unique(
-            candidates.candidate_of_pair().astype(np.int64) * len(values) + rank[candidates.members], return_counts=True
-        )
-        of = key // len(values)
-        indptr = indptr_of(np.bincount(of, minlength=candidates.count))
-        # ends of the cells, and a 0 before those of each candidate
-        ends = np.cumsum(members) - candidates.indptr[of]
-        begin = np.insert(ends, indptr[:-1], 0)
-        return cls(rank, indptr, key % len(values), begin)
-
-    def covers(self, instance: Instance, multipliers: Floats | Ints) -> Ints32:
-        """The covers, each sorted by value, then by falling multiplier."""
-        order = np.lexsort((-multipliers, self.rank))
-        return ordered_covers(*instance.candidates.covers, order)
-
-    def candidates(
-        self,
-        instance: Instance,
-        covers: Ints32,
-        cost: NDArray[Scalar],
-        thetas: NDArray[Scalar],
-        begin: int = 0,
-        end: int | None = None,
-    ) -> ValuedCandidates[Scalar]:
-        """The candidates of an instance, or begin:end of them, with covers sorted as by `covers`, costs and charges."""
-        end = len(cost) if end is None else end
-        each, fences = slice(begin, end), slice(begin, end + 1)
-        return ValuedCandidates(
-            instance.candidates.indptr[fences], covers, self.indptr[fences], self.value, self.begin[begin:],
-            cost[each], instance.least[each], instance.candidates.support[each], thetas[each],
-        )  # fmt: skip
 
 
 class CheapestGroups(NamedTuple, Generic[Scalar]):

@@ -1,12 +1,11 @@
 cimport cython
-from libc.math cimport INFINITY
 
 from kanon_milp.kernels.sorting cimport sort_stably
 from kanon_milp.kernels.tree_subproblem cimport FloatSubproblems, cheapest_of_size, select
 from kanon_milp.kernels.valued_groups cimport cheapest_negative, cheapest_of_candidate
 
 cdef long long HALVINGS, MOVES
-cdef double NEAR, WIDEST
+cdef double NEAR, NEVER, WIDEST
 
 cdef class Prices:
     cdef readonly float[:, ::1] of_limits, of_shares

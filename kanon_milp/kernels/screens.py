@@ -25,12 +25,11 @@ try:
     import cython
 except ImportError:
     from kanon_milp.kernels import plain as cython
-if not cython.compiled:
-    from math import inf as INFINITY
 
 HALVINGS = 12  # of the interval in which the marginal cost lies
 MOVES = 8  # per row in a cover, after which it is sorted from the beginning
 NEAR = 1e-7  # rows from a limit
+NEVER = np.inf
 WIDEST = 16.0  # units between the two ends of a marginal cost
 
 
@@ -96,7 +95,7 @@ def screen(s: FloatSubproblems, p: Prices, left: NDArray[np.uint8]) -> None:
             base = s.cost[g]
             if not s.convex:
                 base -= _shifts(s, p, g, s.thetas[g])
-            value, held, cheapest, different = 0.0, 0.0, INFINITY, 0
+            value, held, cheapest, different = 0.0, 0.0, NEVER, 0
             begin = s.indptr[g]
             for cell in range(s.cell_indptr[g], s.cell_indptr[g + 1]):
                 cost, below = base + p.shift[s.cell_value[cell]], 0.0
@@ -142,9 +141,9 @@ def _interval(s: FloatSubproblems, p: Prices, v: int, size: int, low: float, hig
     if s.children[v] > 0:
         least, most = s.node_grid[v, 0], s.node_grid[v, 1]
     if held >= most * size - NEAR:
-        high = INFINITY
+        high = NEVER
     if held <= least * size + NEAR:
-        low = -INFINITY
+        low = -NEVER
     q, apart = s.theta * s.weight[v], held - s.share[v] * size
     return low + (q if apart > NEAR else -q), high + (-q if apart < -NEAR else q)
 
@@ -178,7 +177,7 @@ def _ascend(s: FloatSubproblems, p: Prices, size: int) -> tuple[float, float]:
         p.shift[s.rank[s.chosen[at]]] += s.chosen_amounts[at]
     top, cell = 0, s.first_cell
     for v in range(len(s.own)):
-        low, high, held = -INFINITY, INFINITY, 0.0
+        low, high, held = -NEVER, NEVER, 0.0
         if cell < s.last_cell and s.cell_value[cell] == s.own[v]:
             held, before = p.shift[s.own[v]], 0.0
             for at in range(s.begin + s.cell_begin[cell + s.g], s.begin + s.cell_begin[cell + s.g + 1]):
@@ -207,11 +206,11 @@ def _remember(s: FloatSubproblems, p: Prices, size: int) -> None:
     if not cheapest_of_size(s, size, False):
         return
     low, high = _ascend(s, p, size)
-    if low == -INFINITY and high == INFINITY:
+    if low == -NEVER and high == NEVER:
         return
-    if low == -INFINITY:
+    if low == -NEVER:
         low = high - WIDEST
-    elif high == INFINITY:
+    elif high == NEVER:
         high = low + WIDEST
     # one more row costs the marginal cost less P: nothing, where more and fewer rows are possible
     for _ in range(HALVINGS):
@@ -247,7 +246,7 @@ def solve_left(
             for cell in range(s.first_cell, s.last_cell):
                 _sort(s, s.begin + s.cell_begin[cell + g], s.begin + s.cell_begin[cell + g + 1])
             if everything:
-                phi[g] = s.value if cheapest_of_candidate(s, sizes[g], tries, True) else INFINITY
+                phi[g] = s.value if cheapest_of_candidate(s, sizes[g], tries, True) else NEVER
                 sizes[g], groups[g] = s.lowest, s.size
                 continue
             negative = cheapest_negative(s, groups[g], tries)

@@ -234,7 +234,11 @@ def _sort_rows(t: Groups) -> None:
     t.prefix[0] = 0
     for at in range(length):
         place = t.order[at]
-        t.keys[at], t.items[at], t.values[at] = t.unsorted_keys[place], t.unsorted_items[place], t.unsorted_values[place]
+        t.keys[at], t.items[at], t.values[at] = (
+            t.unsorted_keys[place],
+            t.unsorted_items[place],
+            t.unsorted_values[place],
+        )
         t.before[at] = -1
         if place > 0 and t.unsorted_values[place] == t.unsorted_values[place - 1]:
             t.before[at] = t.other[place - 1]
