@@ -11,7 +11,7 @@ of rising reduced cost; the rows of one value are taken in this order, too, sinc
 else. What is still to come costs at least the next rows in order. Where it takes too many steps it gives up, and the
 candidate has the charged bound for these sizes as well.
 
-All larger groups keep the charge (`kanon_milp.bounds.valued_groups` with a smallest size of `most` + 1).
+All larger groups keep the charge (`kanon_milp.kernels.valued_groups` with a smallest size of `most` + 1).
 
 Tables are put together from lists of all groups of a few rows whose reduced cost is low.
 """
