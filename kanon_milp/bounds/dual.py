@@ -35,16 +35,16 @@ from kanon_milp.bounds.closed_form import Found, PricedCandidates, PricedRows, s
 from kanon_milp.bounds.packing_cuts import NO_SETS, PackingCuts, TypeSets, mapped_sets
 from kanon_milp.bounds.parameters import SubproblemParameters
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, PricedCuts, RankOneCuts
-from kanon_milp.bounds.relaxations import Relaxation, relaxations_of
-from kanon_milp.bounds.small_groups import cheapest_small_groups, small_sizes
-from kanon_milp.bounds.tree_subproblem import Workspace, make_workspace
-from kanon_milp.bounds.valued_groups import Cells, CheapestGroups, cheapest_by_size
+from kanon_milp.bounds.relaxations import Cells, Relaxation, relaxations_of
+from kanon_milp.bounds.small_groups import small_sizes
 from kanon_milp.bounds.valued_pricing import ALL_NODES, HIGHEST_CHARGE, emd_cost_of, nodes_of
 from kanon_milp.errors import InputError
 from kanon_milp.kernels.closed_form import different_values, subproblems
 from kanon_milp.kernels.pricing import cheapest_groups
 from kanon_milp.kernels.row_branching import IntRowBranching
+from kanon_milp.kernels.small_groups import IntSmallGroups, cheapest_small_groups
 from kanon_milp.kernels.tree_subproblem import IntSubproblems, TreeArrays, ValuedCandidates, ValuedRows
+from kanon_milp.kernels.valued_groups import cheapest_by_size
 from kanon_milp.kernels.valued_pricing import cheapest_valued_groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.system.arrays import Flags, Floats, Ints
@@ -326,7 +326,6 @@ def required_phi(
     multipliers, charges = exact.multipliers, exact.charges
     assert charges is not None
     bits = _finest_bits(instance, exact, max(charges.tolist(), default=0))
-    widest = int(candidates.covers.lengths.max(initial=0))
     found, begin = np.full(candidates.count, -NEVER, np.int64), 0
     for relaxation in relaxations_of(instance):
         if relaxation.plain:
@@ -335,19 +334,20 @@ def required_phi(
         cells, tree = Cells.of(instance, relaxation), relaxation.integers(1 << bits)
         thetas = np.zeros(candidates.count, np.int64)
         if relaxation.closeness is not None:
-            thetas = charges[begin : begin + candidates.count]
+            thetas = charges[begin : begin + candidates.count].copy()
             begin += candidates.count
         covers = cells.covers(instance, multipliers)
         priced = cells.candidates(instance, covers, candidates.cost * denominator, thetas)
         rows = ValuedRows(instance.types.counts, multipliers, cells.rank)
         listed = small and params.exact_tried > 0
-        workspace, sizes = make_workspace(widest, tree), small_sizes(relaxation, instance.least) if listed else None
-        phi = _every_phi(priced, rows, tree, workspace, 1 if sizes is None else sizes.most + 1, params.exact_tries)
+        sizes = small_sizes(relaxation, instance.least) if listed else None
+        phi = _every_phi(priced, rows, tree, 1 if sizes is None else sizes.most + 1, params.exact_tries)
         if sizes is not None:
             hard, chosen = np.ones(candidates.count, np.bool_), np.empty((candidates.count, sizes.most), np.int32)
-            cheapest_small_groups(priced, rows, sizes, params.exact_tried, hard, phi, chosen)
+            few = IntSmallGroups(IntSubproblems(tree, priced, rows), sizes, phi)
+            cheapest_small_groups(few, params.exact_tried, hard.view(np.uint8), chosen)
             if hard.any():
-                phi[hard] = _every_phi(priced, rows, tree, workspace, 1, params.exact_tries)[hard]
+                phi[hard] = _every_phi(priced, rows, tree, 1, params.exact_tries)[hard]
         found = np.maximum(found, phi)
     return found
 
@@ -372,17 +372,15 @@ def _every_phi(
     priced: ValuedCandidates[np.int64],
     rows: ValuedRows[np.int64],
     tree: TreeArrays[np.int64],
-    workspace: Workspace[np.int64],
     least: int,
     tries: int,
 ) -> Ints:
     """φ (G,) of groups of at least so many rows."""
     sizes = np.maximum(priced.least, least)
-    groups = CheapestGroups(np.empty(len(sizes), np.int64), sizes.copy(), sizes.copy())
-    cheapest_by_size(
-        priced._replace(least=sizes), rows, tree, workspace, tries, np.int64(NEVER), True, groups
-    )  # fmt: skip
-    return groups.phi
+    phi = np.empty(len(sizes), np.int64)
+    s = IntSubproblems(tree, priced._replace(least=sizes), rows)
+    cheapest_by_size(s, tries, NEVER, True, phi, sizes.copy(), sizes.copy())
+    return phi
 
 
 def can_be_priced(instance: Instance) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeVar
+from itertools import pairwise
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -13,18 +14,18 @@ from kanon_milp.bounds.closed_form import Found, PricedCandidates, PricedRows, s
 from kanon_milp.bounds.packing_cuts import NO_SETS, PackingCuts, TypeSets
 from kanon_milp.bounds.parameters import SubproblemParameters
 from kanon_milp.bounds.registry import BoundLimit
-from kanon_milp.bounds.relaxations import Relaxation, relaxations_of
-from kanon_milp.bounds.screens import Memory, Prices, make_levels, no_prices, screen, solve_left
-from kanon_milp.bounds.small_groups import cheapest_small_groups, small_sizes, take_small_groups
-from kanon_milp.bounds.tree_subproblem import make_workspace
-from kanon_milp.bounds.valued_groups import Cells, CheapestGroups, Taken, take_groups
+from kanon_milp.bounds.relaxations import Cells, Relaxation, relaxations_of
+from kanon_milp.bounds.small_groups import small_sizes
 from kanon_milp.errors import InputError
 from kanon_milp.kernels.closed_form import different_values, subproblems
-from kanon_milp.kernels.tree_subproblem import TreeArrays, ValuedCandidates, ValuedRows
+from kanon_milp.kernels.screens import Prices, screen, solve_left
+from kanon_milp.kernels.small_groups import FloatSmallGroups, cheapest_small_groups, take_small_groups
+from kanon_milp.kernels.tree_subproblem import FloatSubproblems, TreeArrays, ValuedRows
+from kanon_milp.kernels.valued_groups import take_groups
 from kanon_milp.kernels.volume import add_shares, dot, spread
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged
-from kanon_milp.system.arrays import Flags, Floats
+from kanon_milp.system.arrays import Flags, Floats, Ints32
 
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 
@@ -146,12 +147,25 @@ class Evaluator:
         return map(function, each) if self._pool is None else self._pool.map(function, each)
 
 
+class Taken(NamedTuple):
+    """Where the rows of groups are added to; arrays that are not asked for are empty.
+
+    rows: (t,), of each row type. excess: (G,), Σ_v weight_v·|X_v - share_v·S| - t·S of a group, the derivative of φ_g
+    in θ; 0 where it is not wanted. members: the covers, ascending; average: (pairs + 1,), rows of each pair times the
+    last entry.
+    """
+
+    rows: Floats
+    excess: Floats
+    members: Ints32
+    average: Floats
+
+
 class _Relaxed:
     """One relaxation over an instance: covers sorted by value, and of each candidate what the last points have shown:
     prices, and the size at which the search ended, since that of the next point is near."""
 
-    def __init__(self, instance: Instance, relaxation: Relaxation, first: Floats, parts: int, small: bool) -> None:
-        widest, nodes = int(instance.candidates.covers.lengths.max(initial=0)), len(relaxation.nodes)
+    def __init__(self, instance: Instance, relaxation: Relaxation, first: Floats, ends: list[int], small: bool) -> None:
         self.cells = Cells.of(instance, relaxation)
         self.tree: TreeArrays[np.float64] = relaxation.floats()
         self.covers = self.cells.covers(instance, first)
@@ -162,28 +176,15 @@ class _Relaxed:
         self.least = np.maximum(instance.least, most + 1)
         self.chosen = np.full((len(self.least), most), -1, np.int32)
         self.sizes, self.groups = self.least.copy(), self.least.copy()
-        self.prices = no_prices(instance.candidates.count, 0 if self.tree.convex else nodes)
-        self.workspaces = [(make_levels(nodes), make_workspace(widest, self.tree)) for _ in range(parts)]
+        nodes = len(relaxation.nodes)
+        self.prices = [Prices(end - begin, nodes, self.tree.convex) for begin, end in pairwise(ends)]
 
-    def memory(self, begin: int, end: int, part: int) -> Memory:
-        """What is remembered of some candidates that stand next to each other."""
-        prices = Prices(self.prices.of_limits[begin:end], self.prices.of_shares[begin:end])
-        return Memory(prices, *self.workspaces[part])
-
-    def take(
-        self,
-        some: ValuedCandidates[np.float64],
-        rows: ValuedRows[np.float64],
-        begin: int,
-        wanted: Flags,
-        taken: Taken,
-        part: int = 0,
-    ) -> None:
-        """Add the rows of the groups found last. some: candidates from number `begin` on; wanted: some of these."""
+    def take(self, s: FloatSubproblems, begin: int, wanted: Flags, taken: Taken) -> None:
+        """Add the rows of the groups found last. s: of candidates from number `begin` on; wanted: some of these."""
         each = slice(begin, begin + len(wanted))
         small = wanted & (self.chosen[each] >= 0).any(axis=1)
-        take_groups(some, rows, self.tree, self.workspaces[part][1], wanted & ~small, self.groups[each], taken)
-        take_small_groups((some.indptr, taken.members), small, self.chosen[each], taken.rows, taken.average)
+        take_groups(s, (wanted & ~small).view(np.uint8), self.groups[each], *taken)
+        take_small_groups(s.indptr, taken.members, small.view(np.uint8), self.chosen[each], taken.rows, taken.average)
 
 
 class RequiredEvaluator(Evaluator):
@@ -209,7 +210,7 @@ class RequiredEvaluator(Evaluator):
         self.first, self.first_charges = start, charges
         first = super().start() if start is None else np.asarray(start, np.float64)
         small = small and self.params.tried > 0
-        self.relaxed = [_Relaxed(instance, relaxation, first, self.parts, small) for relaxation in relaxations]
+        self.relaxed = [_Relaxed(instance, relaxation, first, self._ends, small) for relaxation in relaxations]
         self.charged = [v for v, relaxation in enumerate(relaxations) if relaxation.closeness is not None]
         self.right = np.concatenate([self.counts, np.zeros(len(self.charged) * instance.candidates.count)])
         # the last point, and which relaxation gave the group of each candidate, -1 where it was closed
@@ -294,13 +295,12 @@ class RequiredEvaluator(Evaluator):
         which = np.where(most < 0, phis.argmax(axis=0), -1)
         self._which[begin:end] = which
         for v, relaxed in enumerate(self.relaxed):
-            rows, wanted = ValuedRows(self.counts, multipliers, relaxed.cells.rank), which == v
+            wanted = which == v
             taken = Taken(self._taken[number], excesses[v], self.instance.candidates.members, NOTHING)
             if relaxed.plain:
                 self._plainly(v, number, multipliers, wanted, False, taken)
                 continue
-            some = self.some(v, begin, end, thetas[v])
-            relaxed.take(some, rows, begin, wanted, taken, number)
+            relaxed.take(self.subproblems(v, begin, end, multipliers, thetas[v]), begin, wanted, taken)
         return most
 
     def average(self, weight: float) -> None:
@@ -318,19 +318,24 @@ class RequiredEvaluator(Evaluator):
                     wanted = self._which[self._ends[number] : self._ends[number + 1]] == v
                     self._plainly(v, number, multipliers, wanted, False, taken)
                 continue
-            some = self.some(v, 0, candidates.count, self.thetas(self._last, v))
-            rows = ValuedRows(self.counts, multipliers, relaxed.cells.rank)
-            relaxed.take(some, rows, 0, self._which == v, taken)
+            every = self.subproblems(v, 0, candidates.count, multipliers, self.thetas(self._last, v))
+            relaxed.take(every, 0, self._which == v, taken)
 
     @property
     def rows(self) -> Floats:
         """Rows of each pair on average, (pairs,)."""
         return self._rows[:-1] * self._faded
 
-    def some(self, v: int, begin: int, end: int, thetas: Floats) -> ValuedCandidates[np.float64]:
-        """Candidates that stand next to each other."""
+    def subproblems(
+        self, v: int, begin: int, end: int, multipliers: Floats, thetas: Floats, larger: bool = False
+    ) -> FloatSubproblems:
+        """Those of candidates that stand next to each other. larger: without the sizes that are looked at one by
+        one."""
         relaxed = self.relaxed[v]
-        return relaxed.cells.candidates(self.instance, relaxed.covers, self.candidates.cost, thetas, begin, end)
+        some = relaxed.cells.candidates(self.instance, relaxed.covers, self.candidates.cost, thetas, begin, end)
+        if larger:
+            some = some._replace(least=relaxed.least[begin:end])
+        return FloatSubproblems(relaxed.tree, some, ValuedRows(self.counts, multipliers, relaxed.cells.rank))
 
     def solve(
         self,
@@ -350,27 +355,26 @@ class RequiredEvaluator(Evaluator):
         relaxed = self.relaxed[v]
         if relaxed.plain:
             return self._plainly(v, number, multipliers, left, everything)
-        rows, some = ValuedRows(self.counts, multipliers, relaxed.cells.rank), self.some(v, begin, end, thetas)
-        memory = relaxed.memory(begin, end, number)
-        phi = np.zeros(end - begin)
-        found = CheapestGroups(phi, relaxed.sizes[begin:end], relaxed.groups[begin:end])
+        phi, prices = np.zeros(end - begin), relaxed.prices[number]
+        sizes, groups, least = relaxed.sizes[begin:end], relaxed.groups[begin:end], relaxed.least[begin:end]
 
-        def charged(some: ValuedCandidates[np.float64], left: Flags) -> None:
+        def charged(s: FloatSubproblems, left: Flags) -> None:
             if not everything:
-                screen(some, rows, relaxed.tree, memory.prices, memory.levels, left)
-            solve_left(some, rows, relaxed.tree, self.params.tries, everything, left, memory, found)
+                screen(s, prices, left.view(np.uint8))
+            solve_left(s, prices, self.params.tries, everything, left.view(np.uint8), phi, sizes, groups)
 
-        least = relaxed.least[begin:end]
-        charged(some._replace(least=least), left & (least <= some.support))
+        support = self.instance.candidates.support[begin:end]
+        charged(self.subproblems(v, begin, end, multipliers, thetas, larger=True), left & (least <= support))
         if everything:
-            phi[least > some.support] = np.inf
+            phi[least > support] = np.inf
         if relaxed.small is None or larger:
             return phi
-        hard = left.copy()
-        cheapest_small_groups(some, rows, relaxed.small, self.params.tried, hard, phi, relaxed.chosen[begin:end])
+        hard, every = left.copy(), self.subproblems(v, begin, end, multipliers, thetas)
+        few = FloatSmallGroups(every, relaxed.small, phi)
+        cheapest_small_groups(few, self.params.tried, hard.view(np.uint8), relaxed.chosen[begin:end])
         if hard.any():
             known = phi.copy()
-            charged(some, hard.copy())
+            charged(every, hard.copy())
             phi[~hard] = known[~hard]
         return phi
 

@@ -22,18 +22,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kanon_milp.kernels.tree_subproblem import TreeArrays
+from kanon_milp.kernels.covers import ordered_covers
+from kanon_milp.kernels.tree_subproblem import TreeArrays, ValuedCandidates
 from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.ragged import indptr_of
 from kanon_milp.problem.distances import Space
 from kanon_milp.problem.distances.base import Tree
 from kanon_milp.problem.hierarchies import Label
 from kanon_milp.problem.privacy import Requirement
 from kanon_milp.problem.privacy.base import facts_of, is_size_only
 from kanon_milp.problem.privacy.t_closeness import is_equal
-from kanon_milp.system.arrays import Ints
+from kanon_milp.system.arrays import Floats, Ints, Ints32
+
+Scalar = TypeVar("Scalar", np.float64, np.int64)
 
 Interval = tuple[Fraction, Fraction]
 
@@ -145,6 +151,60 @@ class Relaxation:
         of_value = np.array([_parts(node.of_own) for node in self.nodes], np.int64)
         of_node = np.array([_parts(node.of_node) for node in self.nodes], np.int64)
         return own, children, of_value, of_node
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The row types of one relaxation.
+
+    rank: int64 (t,), place of the sensitive value. indptr, value, begin: per candidate the values of its cover, and
+    where each begins in the cover sorted by value (one more than values).
+    """
+
+    rank: Ints
+    indptr: Ints
+    value: Ints
+    begin: Ints
+
+    @classmethod
+    def of(cls, instance: Instance, relaxation: Relaxation) -> Cells:
+        """The cells of a relaxation's attribute."""
+        candidates = instance.candidates
+        code, values = instance.sensitive_codes((relaxation.attribute,))
+        place = np.empty(len(values), np.int64)
+        place[relaxation.ranks] = np.arange(len(values))
+        rank = place[code]
+        key, members = np.unique(
+            candidates.candidate_of_pair().astype(np.int64) * len(values) + rank[candidates.members], return_counts=True
+        )
+        of = key // len(values)
+        indptr = indptr_of(np.bincount(of, minlength=candidates.count))
+        # ends of the cells, and a 0 before those of each candidate
+        ends = np.cumsum(members) - candidates.indptr[of]
+        begin = np.insert(ends, indptr[:-1], 0)
+        return cls(rank, indptr, key % len(values), begin)
+
+    def covers(self, instance: Instance, multipliers: Floats | Ints) -> Ints32:
+        """The covers, each sorted by value, then by falling multiplier."""
+        order = np.lexsort((-multipliers, self.rank))
+        return ordered_covers(*instance.candidates.covers, order)
+
+    def candidates(
+        self,
+        instance: Instance,
+        covers: Ints32,
+        cost: NDArray[Scalar],
+        thetas: NDArray[Scalar],
+        begin: int = 0,
+        end: int | None = None,
+    ) -> ValuedCandidates[Scalar]:
+        """The candidates of an instance, or begin:end of them, with covers sorted as by `covers`, costs and charges."""
+        end = len(cost) if end is None else end
+        each, fences = slice(begin, end), slice(begin, end + 1)
+        return ValuedCandidates(
+            instance.candidates.indptr[fences], covers, self.indptr[fences], self.value, self.begin[begin:],
+            cost[each], instance.least[each], instance.candidates.support[each], thetas[each],
+        )  # fmt: skip
 
 
 def _up(number: Fraction) -> int:

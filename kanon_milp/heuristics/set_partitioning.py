@@ -23,14 +23,13 @@ from scipy.sparse.csgraph import connected_components
 from kanon_milp.bounds.dual import DualPoint
 from kanon_milp.bounds.evaluation import RequiredEvaluator
 from kanon_milp.bounds.matching.pairs_and_triples import SmallGroups
-from kanon_milp.bounds.small_groups import list_small_groups
 from kanon_milp.formulations.arrays import Constraints, set_partitioning
 from kanon_milp.formulations.restricted import solve_restricted
 from kanon_milp.heuristics.grouping import assignment_of, pairs_at, tighten_groups
 from kanon_milp.heuristics.neighbourhoods import growth, limited_options
 from kanon_milp.heuristics.state import cell_cost
 from kanon_milp.heuristics.worker_pool import Effort
-from kanon_milp.kernels.tree_subproblem import ValuedRows
+from kanon_milp.kernels.small_groups import FloatSmallGroups, list_small_groups
 from kanon_milp.presolve.assignment import Assignment, Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.adapter import SolverAdapter
@@ -93,12 +92,11 @@ class Columns:
         small = relaxed.small
         if len(at.relaxed) != 1 or small is None or not instance.problem.merge_closed:
             return None
-        rows = ValuedRows(at.counts, multipliers, relaxed.cells.rank)
-        some = at.some(0, 0, instance.candidates.count, np.zeros(instance.candidates.count))
+        count = instance.candidates.count
+        few = FloatSmallGroups(at.subproblems(0, 0, count, multipliers, np.zeros(count)), small, np.zeros(count))
         width, complete = params.widest, False
         while not complete and width >= params.narrowest:
-            below = np.float64(width * cell_cost(instance))
-            complete, candidate, types = list_small_groups(some, rows, small, below, most)
+            complete, candidate, types = list_small_groups(few, width * cell_cost(instance), most)
             width *= params.narrower
         if not len(candidate):
             return None

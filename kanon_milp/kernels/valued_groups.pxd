@@ -24,8 +24,9 @@ cpdef object cheapest_by_size(
 cpdef void choose_rows(FloatSubproblems s, long long size) noexcept nogil
 @cython.locals(at="Py_ssize_t", v="Py_ssize_t", top="Py_ssize_t", far="double")
 cdef double _excess(FloatSubproblems s, long long size, double[::1] held, double[::1] below) noexcept nogil
-@cython.locals(held="double[::1]", below="double[::1]", g="Py_ssize_t", at="Py_ssize_t",
-               low="Py_ssize_t", high="Py_ssize_t", middle="Py_ssize_t", asked="bint", charged="bint")
+@cython.locals(middle="Py_ssize_t")
+cpdef Py_ssize_t place_in(const int[::1] members, Py_ssize_t low, Py_ssize_t high, Py_ssize_t i) noexcept nogil
+@cython.locals(held="double[::1]", below="double[::1]", g="Py_ssize_t", at="Py_ssize_t", asked="bint", charged="bint")
 cpdef object take_groups(
     FloatSubproblems s, const unsigned char[::1] wanted, const long long[::1] sizes,
     double[::1] rows, double[::1] excess, const int[::1] members, double[::1] average)

@@ -237,6 +237,17 @@ def _excess(s: FloatSubproblems, size: int, held: Floats, below: Floats) -> floa
     return far
 
 
+def place_in(members: Ints32, low: int, high: int, i: int) -> int:
+    """Where row type i is in a cover, members[low:high], that is ascending."""
+    while low < high:
+        middle = (low + high) // 2
+        if members[middle] < i:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
 def take_groups(
     s: FloatSubproblems,
     wanted: NDArray[np.uint8],
@@ -273,11 +284,5 @@ def take_groups(
             if len(average) == 0:
                 continue
             for at in range(s.entries):
-                low, high = s.begin, s.end
-                while low < high:
-                    middle = (low + high) // 2
-                    if members[middle] < s.chosen[at]:
-                        low = middle + 1
-                    else:
-                        high = middle
-                average[low] += average[len(average) - 1] * s.chosen_amounts[at]
+                place = place_in(members, s.begin, s.end, s.chosen[at])
+                average[place] += average[len(average) - 1] * s.chosen_amounts[at]

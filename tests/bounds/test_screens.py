@@ -24,8 +24,7 @@ from kanon_milp.bounds.dual import DualPoint, proven_bound, round_dual
 from kanon_milp.bounds.evaluation import RequiredEvaluator
 from kanon_milp.bounds.lagrangian_bound import required_bound
 from kanon_milp.bounds.parameters import SubproblemParameters
-from kanon_milp.bounds.relaxations import relaxations_of
-from kanon_milp.bounds.valued_groups import Cells
+from kanon_milp.bounds.relaxations import Cells, relaxations_of
 from kanon_milp.kernels.tree_subproblem import (
     FloatSubproblems,
     IntSubproblems,

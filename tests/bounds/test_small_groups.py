@@ -12,7 +12,6 @@ import pytest
 from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from kernels import runnable
 from sensitive_cases import SensitiveCase, sensitive_cases
 from strategies import covered
 from test_required_bound import by_enumeration, drawn
@@ -23,9 +22,9 @@ from kanon_milp.bounds.dual import NEVER, DualPoint, proven_bound, required_phi,
 from kanon_milp.bounds.evaluation import RequiredEvaluator
 from kanon_milp.bounds.lagrangian_bound import required_bound
 from kanon_milp.bounds.parameters import SubproblemParameters
-from kanon_milp.bounds.relaxations import Relaxation, relaxations_of
-from kanon_milp.bounds.valued_groups import Cells
-from kanon_milp.kernels.tree_subproblem import ValuedRows
+from kanon_milp.bounds.relaxations import Cells, Relaxation, relaxations_of
+from kanon_milp.kernels.small_groups import FloatSmallGroups, list_small_groups
+from kanon_milp.kernels.tree_subproblem import FloatSubproblems, ValuedRows
 from kanon_milp.presolve.instance import Instance, prepare
 
 relaxed = settings(
@@ -33,7 +32,6 @@ relaxed = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 CHARGED = ("t equal short", "t ranks short", "t order short", "t numeric short", "t hierarchy short")
-list_small_groups = runnable(small_groups.list_small_groups)
 
 
 def charged(instance: Instance) -> Relaxation:
@@ -95,7 +93,8 @@ def test_the_list_has_each_group_that_does_not_fall_apart(kind: str, data: st.Da
     cost = instance.candidates.cost.astype(np.float64)
     some = cells.candidates(instance, cells.covers(instance, multipliers), cost, np.zeros(len(cost)))
     rows = ValuedRows(instance.types.counts.astype(np.float64), multipliers, cells.rank)
-    complete, of, types = list_small_groups(some, rows, small, np.float64(below), 100_000)
+    few = FloatSmallGroups(FloatSubproblems(relaxation.floats(), some, rows), small, np.zeros(len(cost)))
+    complete, of, types = list_small_groups(few, below, 100_000)
     assert complete
     found = {
         (g, tuple(sorted(i for i in group if i >= 0))) for g, group in zip(of.tolist(), types.tolist(), strict=True)

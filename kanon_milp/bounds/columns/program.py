@@ -37,7 +37,6 @@ from kanon_milp.bounds.valued_pricing import ALL_NODES, HIGHEST_CHARGE, EmdCost,
 from kanon_milp.kernels.pricing import cheapest_groups
 from kanon_milp.kernels.rank_one_cuts import coefficients_in_cuts
 from kanon_milp.kernels.row_branching import FloatRowBranching
-from kanon_milp.kernels.tree_subproblem import FloatSubproblems, ValuedRows
 from kanon_milp.kernels.valued_pricing import cheapest_valued_groups
 from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import Instance
@@ -184,8 +183,7 @@ class RequiredPricing(Pricing):
         phi[:] = max(below, 0.0)
         if relaxed.plain:  # whose covers are sorted otherwise
             relaxed.covers = relaxed.cells.covers(at.instance, prices.multipliers)
-        rows = ValuedRows(self.counts, prices.multipliers, relaxed.cells.rank)
-        problems = FloatSubproblems(relaxed.tree, at.some(0, 0, len(phi), thetas), rows)
+        problems = at.subproblems(0, 0, len(phi), prices.multipliers, thetas)
         cuts = PricedCuts(*self.by_type, prices.cut_multipliers.astype(np.float64))  # integers where there are none
         search = FloatRowBranching(problems, cuts, program.emd, HIGHEST, HIGHEST_CHARGE)
         constant = float(self.counts @ prices.multipliers) - float(self.limits @ prices.cut_multipliers)
