@@ -1,7 +1,7 @@
 """Provably optimal anonymization of tables by mixed-integer programming.
 
 The public names are imported when they are first used: the command line has to listen to Ctrl-C before the data
-frames, the modeling language and the compiler are there, which takes seconds.
+frames, and the modeling language are there, which takes a second.
 """
 
 import logging

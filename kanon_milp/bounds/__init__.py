@@ -14,14 +14,22 @@ less than, what justifies that, and multipliers where there are any. A bound of 
 
     register_bound(Halves())
 
-Direct MILP and the hybrid method ask for it from then on. The public names are imported when they are first used: most
-of them need the compiler.
+Direct MILP and the hybrid method ask for it from then on.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
 from kanon_milp.bounds.built_in import BUILT_IN
+from kanon_milp.bounds.certificate import Certificate, certified_instance, certify
+from kanon_milp.bounds.dual import (
+    DENOMINATOR,
+    DualPoint,
+    ExactDual,
+    exact_value,
+    proven_bound,
+    round_dual,
+    round_multipliers,
+)
+from kanon_milp.bounds.lagrangian_bound import evaluate, lagrangian
+from kanon_milp.bounds.packing_cuts import type_sets
 from kanon_milp.bounds.registry import (
     BOUNDS,
     BoundLimit,
@@ -33,22 +41,6 @@ from kanon_milp.bounds.registry import (
     registered_bounds,
     unregister_bound,
 )
-
-BOUNDS.bring(BUILT_IN)
-
-if TYPE_CHECKING:
-    from kanon_milp.bounds.certificate import Certificate, certified_instance, certify
-    from kanon_milp.bounds.dual import (
-        DENOMINATOR,
-        DualPoint,
-        ExactDual,
-        exact_value,
-        proven_bound,
-        round_dual,
-        round_multipliers,
-    )
-    from kanon_milp.bounds.lagrangian_bound import evaluate, lagrangian
-    from kanon_milp.bounds.packing_cuts import type_sets
 
 __all__ = [
     "BOUNDS",
@@ -75,27 +67,4 @@ __all__ = [
     "unregister_bound",
 ]
 
-# where the names are that need the compiler
-_HOMES = {
-    "certificate": ("Certificate", "certified_instance", "certify"),
-    "dual": (
-        "DENOMINATOR",
-        "DualPoint",
-        "ExactDual",
-        "exact_value",
-        "proven_bound",
-        "round_dual",
-        "round_multipliers",
-    ),
-    "lagrangian_bound": ("evaluate", "lagrangian"),
-    "packing_cuts": ("type_sets",),
-}
-
-
-def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            value = getattr(import_module(f"kanon_milp.bounds.{home}"), name)
-            globals()[name] = value
-            return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+BOUNDS.bring(BUILT_IN)

@@ -24,7 +24,7 @@ def cheapest_loss(instance: Instance) -> int:
     """A bound under any requirements, in units: no row loses less than at the cheapest candidate that covers it.
 
     Each row type must have a candidate. Presolve has dropped candidates that no group can use, so this is more than
-    nothing; it takes one look at the pairs, and no compiled code.
+    nothing; it takes one look at the pairs.
     """
     candidates, counts = instance.candidates, instance.types.counts
     cheapest = np.full(instance.types.count, np.iinfo(np.int64).max)
@@ -39,7 +39,7 @@ def cheapest_without_candidates(instance: Instance, levels: Levels, limit: Limit
     levels: all that the recoding allows; the candidates of the instance play no part. It goes through the level vectors
     from the cheapest on; rows that have found none before the limit lose at least as much as under the next one.
     """
-    from kanon_milp.presolve.alike import Alike  # compiled code
+    from kanon_milp.presolve.alike import Alike
 
     types, counts = instance.types, instance.types.counts
     least = instance.smallest_size

@@ -1,6 +1,6 @@
 """Reduced-cost fixing: candidates and pairs that no solution better than the incumbent uses.
 
-Not among the reductions of `presolve`: it needs the compiled code of this package.
+Not among the reductions of `presolve`: they need multipliers.
 """
 
 from __future__ import annotations

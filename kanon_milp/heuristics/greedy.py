@@ -147,7 +147,7 @@ def _dissolve(check: UnplacedCheck, last: int | None, formed: list[_Formed], lef
 def _alike(instance: Instance, levels: Levels, left: Ints, least: int, limit: Limit) -> Iterator[tuple[int, Ints]]:
     """Level vectors from the cheapest on, each with the row types of which at least so many rows that are left would
     be alike; not the fully suppressed one. left: changes between two of them."""
-    from kanon_milp.presolve.alike import Alike  # compiled code
+    from kanon_milp.presolve.alike import Alike
 
     alike = Alike(instance.types, levels)
     order = np.argsort(levels.costs, kind="stable")

@@ -324,7 +324,7 @@ def _own_bound(stated: Stated, clock: Clock, seconds: float) -> Fraction | None:
     relaxed = stated.extension is not None and stated.extension.relaxed
     if stated.goal != "loss" or relaxed or seconds <= 0:
         return None
-    from kanon_milp.bounds import lagrangian, proven_bound, round_dual  # compiled code, only when it is needed
+    from kanon_milp.bounds import lagrangian, proven_bound, round_dual
 
     with clock.step("bound"):
         return proven_bound(instance, round_dual(lagrangian(instance, seconds=seconds))) * instance.levels.unit

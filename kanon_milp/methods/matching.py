@@ -22,7 +22,7 @@ LARGEST_TYPES = 1 << 20  # row types: a group is told apart by one number of 64 
 
 def solve_matching(session: Session) -> Result:
     """Bound, table, and an integer program for what is left between them, until they meet or the time is over."""
-    # compiled code that nothing else needs
+
     from kanon_milp.methods.matching_phases import PHASES, Matching
     from kanon_milp.methods.scheduler import begun, outcome_of, run_phases
 

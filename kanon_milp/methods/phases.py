@@ -191,7 +191,7 @@ class Known:
                 table = table.checked(self.instance)
             except KanonError as error:
                 raise InputError(f"{whose}: known.keep: {error}") from error
-        from kanon_milp.heuristics.grouping import tighten_groups  # compiled code
+        from kanon_milp.heuristics.grouping import tighten_groups
 
         self.accept(tighten_groups(self.instance, table) if self.session.problem.merge_closed else table)
 
@@ -216,7 +216,7 @@ class Known:
 
     def fixing(self, incumbent: int) -> Reduction[Dropped]:
         """Drops what no table below this loss uses, in units."""
-        from kanon_milp.bounds import round_dual  # compiled code
+        from kanon_milp.bounds import round_dual
         from kanon_milp.bounds.reduced_costs import ReducedCosts
 
         if self.valued is not None:
@@ -239,7 +239,7 @@ class Known:
 
     def presuming(self, loss: int) -> Reduction[Dropped] | None:
         """Drops what no table up to this loss uses, but for what the best table uses; None where that is not known."""
-        from kanon_milp.bounds import round_dual  # compiled code
+        from kanon_milp.bounds import round_dual
         from kanon_milp.bounds.reduced_costs import ReducedCosts
 
         if self.valued is not None or self.dual is None:

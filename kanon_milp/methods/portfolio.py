@@ -58,7 +58,7 @@ class Answer:
 
 def solve_portfolio(session: Session) -> Result:
     """Both methods, until one of them ends with a proof or the time is over; the hybrid method alone on one thread."""
-    from kanon_milp.methods.hybrid import solve_hybrid  # compiled code
+    from kanon_milp.methods.hybrid import solve_hybrid
 
     asked = session.options
     if asked.threads < 2:

@@ -88,7 +88,7 @@ class Method:
 
 
 def _imported_later(module: str) -> Callable[[Session], Result]:
-    """The method of a module that has, or imports, compiled code, for which nothing waits that does not use it."""
+    """The method of a module that is imported when it runs."""
 
     def run(session: Session) -> Result:
         found: Callable[[Session], Result] = getattr(import_module(f"kanon_milp.methods.{module}"), f"solve_{module}")

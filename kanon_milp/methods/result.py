@@ -446,7 +446,7 @@ def certify_problem(
     under requirements, over the row types that are split by what these are about. Raises InputError where the loss is
     not what is minimized, `Over` where the limit is reached before there is any certificate.
     """
-    from kanon_milp.bounds import certified_instance, certify, lagrangian  # compiled code, only when asked for
+    from kanon_milp.bounds import certified_instance, certify, lagrangian
 
     if dual is None:
         instance = limit.call(certified_instance, problem)

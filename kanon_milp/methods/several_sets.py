@@ -298,7 +298,7 @@ class JointTable(_LinkedPhase):
         return known.annealed is None
 
     def _run(self, known: LinkedKnown, limit: Limit) -> None:
-        from kanon_milp.methods.hybrid import solve_hybrid  # compiled code that nothing else here needs
+        from kanon_milp.methods.hybrid import solve_hybrid
 
         session, params, clock = known.session, known.params, Clock()
         seconds = None if known.by_nodes else min(params.joint_share * limit.left, params.joint_seconds)

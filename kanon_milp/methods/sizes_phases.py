@@ -418,7 +418,7 @@ class ConcurrentCuts(Phase):
 
     def run(self, known: Known, limit: Limit) -> None:
         """Certified again and again, until table and bound are near enough."""
-        from kanon_milp.bounds.columns.relax_and_cut import RelaxAndCut  # its code is compiled
+        from kanon_milp.bounds.columns.relax_and_cut import RelaxAndCut
 
         self._begun, params, instance, dual = True, known.get(CutParams), known.instance, known.dual
         assert dual is not None

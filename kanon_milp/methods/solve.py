@@ -134,7 +134,7 @@ def solve(
             parameters=tuned,
         )
         if prepared.shortage is not None and prepared.obstacle is None:  # not all candidates fit into time or memory
-            from kanon_milp.methods.some_patterns import solve_some_patterns  # compiled code
+            from kanon_milp.methods.some_patterns import solve_some_patterns
 
             result = solve_some_patterns(session)
         else:

@@ -89,7 +89,7 @@ class _Search:
 
     def begin(self) -> None:
         """The table of greedy, or the one that was given to start with; and what all rows lose at least."""
-        from kanon_milp.bounds.built_in import cheapest_without_candidates  # compiled code, here and below
+        from kanon_milp.bounds.built_in import cheapest_without_candidates
         from kanon_milp.heuristics.greedy import greedy_partition
 
         session, before = self.session, self.session.prepared.before

@@ -48,7 +48,7 @@ def solve_started(session: Session) -> Result:
 def _from_search(session: Session, left: float, rest: float) -> Result:
     """The hybrid method, then one model with its table and its bound; the former alone where none can be declared.
     left: seconds; rest: the share of them that the model has."""
-    from kanon_milp.methods.hybrid import solve_hybrid  # compiled code that small problems do not wait for
+    from kanon_milp.methods.hybrid import solve_hybrid
 
     why = too_large(session.instance) or too_long(session.instance, rest * left)
     asked = session.options

@@ -29,7 +29,8 @@ def tree_of(random: np.random.Generator) -> list[tuple[int, int]]:
 
 
 def rows_below(tree: list[tuple[int, int]], counts: list[int]) -> list[int]:
-    open_, found = [], []
+    open_: list[int] = []
+    found: list[int] = []
     for value, children in tree:
         inside = counts[value] if value >= 0 else 0
         for _ in range(children):
@@ -46,8 +47,10 @@ def test_violation_is_what_each_rule_lacks(seed: int, counts: list[int], least: 
     trees = [tree_of(random) for _ in range(random.integers(3))]
     limited = [(v, *_share(random, 0), *_share(random, 2)) for v in range(VALUES) if random.random() < 0.5]
     presence = [(0, VALUES, int(random.integers(2, 5)))] if random.random() < 0.5 else []
-    share, weight, roots, end = [], [], [], -1
-    size, found = sum(counts), Fraction(max(least - sum(counts), 0))
+    share: list[int] = []
+    weight: list[int] = []
+    roots: list[tuple[int, ...]] = []
+    end, size, found = -1, sum(counts), Fraction(max(least - sum(counts), 0))
     for tree in trees:
         scale, unit, most = 12, int(random.integers(1, 9)), int(random.integers(60))
         shares, weights = random.integers(13, size=len(tree)).tolist(), random.integers(9, size=len(tree)).tolist()
@@ -57,10 +60,10 @@ def test_violation_is_what_each_rule_lacks(seed: int, counts: list[int], least: 
             q * abs(scale * inside - p * size)
             for p, q, inside in zip(shares, weights, rows_below(tree, counts), strict=True)
         )
-        found += max(Fraction(work - most * size, scale * unit), 0)
+        found += max(Fraction(work - most * size, scale * unit), Fraction(0))
         share, weight = share + shares, weight + weights
     for v, low, under, high, over in limited:
-        found += max(counts[v] - Fraction(high, over) * size, Fraction(low, under) * size - counts[v], 0)
+        found += max(counts[v] - Fraction(high, over) * size, Fraction(low, under) * size - counts[v], Fraction(0))
     for _, _, wanted in presence:
         found += max(wanted - sum(count > 0 for count in counts), 0)
     rules = Rules(

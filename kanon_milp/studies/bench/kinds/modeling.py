@@ -1,4 +1,4 @@
-"""Kinds that measure the way to a model: steps of presolve, and handing over. Nothing here needs the compiler."""
+"""Kinds that measure the way to a model: steps of presolve, and handing over."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _prepared(problem: Problem, step: str, parameters: Mapping[str, Any], folder
     instance = with_candidates(problem, types, levels)
     if step == "reduce":
         return lambda: _reduced(instance)
-    from kanon_milp.bounds import lagrangian  # and the compiler, which takes memory
+    from kanon_milp.bounds import lagrangian
 
     reduced = _reduced(instance)
     return lambda: float(lagrangian(reduced, iterations=int(parameters["iterations"])).value)
