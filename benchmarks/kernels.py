@@ -52,13 +52,14 @@ def problem() -> km.Problem:
 
 def rate(work: Callable[[], object], each: float = 1.0) -> float:
     """How often a second of this thread, at best, times `each`."""
-    least, ends = np.inf, time.perf_counter() + SECONDS
     work()
-    while time.perf_counter() < ends:
+    ends = time.perf_counter() + SECONDS
+    took: list[float] = []
+    while not took or time.perf_counter() < ends:
         began = time.thread_time()
         work()
-        least = min(least, time.thread_time() - began)
-    return each / float(least)
+        took.append(time.thread_time() - began)
+    return each / min(took)
 
 
 def measure() -> dict[str, float]:
@@ -77,7 +78,9 @@ def measure() -> dict[str, float]:
         "evaluations of the bound": rate(lambda: at(point)),
         "evaluations, every φ": rate(lambda: at(point, everything=True)),
         "bounds in integers": rate(lambda: prove(instance, exact)),
-        "moves": rate(lambda: make_moves(board.rows, MOVES, 1.0, 0.5, 0.2, 0.1, draw.chance, draw.alias), MOVES),
+        "moves": rate(
+            lambda: make_moves(board.rows, MOVES, board.cell, board.cell / 2, 0.2, 0.1, draw.chance, draw.alias), MOVES
+        ),
         "candidates priced": rate(lambda: cuts.price(cuts.start()), priced),
     }
 
