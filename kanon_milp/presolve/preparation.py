@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from numpy.typing import NDArray
 
 from kanon_milp.presolve.assignment import Assignment
-from kanon_milp.presolve.infeasibility import find_stranded, refuse_one_group
+from kanon_milp.presolve.infeasibility import find_stranded, refuse_one_group, refuse_side_constraints
 from kanon_milp.presolve.instance import Instance, compress_table, recode, types_of, with_candidates
 from kanon_milp.presolve.reductions import MERGING, OPEN, REDUCTIONS, Step, T, reduce, restore, restore_values
 from kanon_milp.presolve.resources import vectors_in_memory, vectors_in_time
@@ -126,7 +126,11 @@ def presolve(
         compressed = compress_table(problem)
         types = types_of(problem, compressed)
         obstacle = refuse_one_group(problem, types)
+        counted_out = None if obstacle is not None or open_model else refuse_side_constraints(problem, types)
     row_types = (compressed.count, compressed.star_count)
+    if counted_out is not None:
+        only = with_candidates(problem, types, recode(problem, types, fully_suppressed).last)
+        return Prepared(problem, only, only, [], row_types, counted_out)
     with clock.step("candidates"):
         if enumerated:
             closed = reduced and not open_model and _closures_suffice(problem)
