@@ -96,9 +96,11 @@ class Session:
         with self.clock.step("search"):
             found = greedy(self.instance, self.limit.share(FIRST_SHARE, FIRST_SECONDS))
             found = suppress_all(self.instance) if found is None else found
-        if self.known is not None and (found is None or self.known.cost < found.cost):
-            found = self.known
-        if given is None or (found is not None and self.problem.objective == "loss" and found.cost < given.cost):
+        within = found is not None and found.within(self.problem, self.instance.levels.unit)
+        if self.known is not None and (found is None or not within or self.known.cost < found.cost):
+            found, within = self.known, True
+        cheaper = found is not None and given is not None and within and found.cost < given.cost
+        if given is None or (self.problem.objective == "loss" and cheaper):
             return found
         return given
 

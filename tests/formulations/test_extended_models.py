@@ -480,7 +480,7 @@ def test_a_model_that_nobody_has_changed_is_the_problem(formulation: str) -> Non
         problem = problem_of(rows, 2, (1, 2), **options)
         model = km.build_model(problem, formulation)
         model.spare = pyo.Var()
-        result, plain = km.solve_model(problem, model, formulation=formulation), km.solve(problem)
+        result, plain = km.solve_model(problem, model, formulation=formulation), km.solve(problem, method="milp")
         assert result.extension is None
         assert result.as_dict()["extended"] is None
         assert result.summary() == plain.summary()

@@ -30,8 +30,8 @@ def table() -> km.Table:
     return km.Table.from_frame(frame, ["a", "b"], "s", source="t.csv")
 
 
-def message(*privacy: km.Requirement, **more: Any) -> str:
-    result = km.solve(km.Problem(table(), privacy, **more))
+def message(*privacy: km.Requirement, method: str = "auto", **more: Any) -> str:
+    result = km.solve(km.Problem(table(), privacy, **more), method=method)
     assert (result.proof, result.stop_reason, exit_code(result)) == ("infeasible", "infeasible", 3)
     assert result.table is None
     assert "secret" not in result.message
@@ -125,7 +125,7 @@ def test_t_closeness_is_never_infeasible_with_full_suppression() -> None:
 
 
 def test_a_conflict_is_irreducible() -> None:
-    said = message(km.KAnonymity(2), km.TCloseness("1/5"), cost_bound=5, max_groups=4)
+    said = message(km.KAnonymity(2), km.TCloseness("1/5"), cost_bound=5, max_groups=4, method="milp")
     assert said == (
         "no table satisfies all of these together (without any one of them there is a solution): "
         't-closeness of "s" (t = 1/5, distance = equal, form = short), a loss of at most 5'
@@ -146,7 +146,7 @@ class CrashesOnceSolved(HighsAdapter):
 
 def test_a_solver_that_crashes_while_a_conflict_is_looked_for_does_not_undo_the_proof() -> None:
     problem = km.Problem(table(), [km.KAnonymity(2), km.TCloseness("1/5")], cost_bound=5, max_groups=4)
-    result = km.solve(problem, CrashesOnceSolved())
+    result = km.solve(problem, CrashesOnceSolved(), method="milp")
     assert (result.proof, result.stop_reason) == ("infeasible", "infeasible")
     assert result.message.startswith("no table satisfies")
 
