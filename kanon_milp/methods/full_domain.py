@@ -302,13 +302,13 @@ class _Lattice:
 
     def partition(self, vector: Vector) -> tuple[Partition, int]:
         """The classes as groups, those that are suppressed as one; and the rows of the latter."""
-        classes, shape = self.classes(vector), [height + 1 for height in self.heights]
+        classes = self.classes(vector)
         suppressed = ~classes.kept[classes.of_type]
         group = np.where(suppressed, len(classes.sizes), classes.of_type)
         _, group = np.unique(group, return_inverse=True)
-        at = np.full(int(group.max()) + 1, int(np.ravel_multi_index(vector, shape)), dtype=np.int64)
+        at = np.tile(np.array(vector, dtype=np.int16), (int(group.max()) + 1, 1))
         if suppressed.any():
-            at[-1] = int(np.ravel_multi_index(self.heights, shape))
+            at[-1] = self.heights
         types = np.arange(self._instance.types.count)
         counts = self._instance.types.counts
         return Partition(group.astype(np.int64), types, counts, at, full_domain=True), int(counts[suppressed].sum())
