@@ -117,7 +117,15 @@ def solve(
         threads = options.threads if options.threads == 1 or can_begin_processes() else 1
 
         def begun(problem: Problem) -> Session:
-            prepared = presolve(problem, clock, reduced=chosen.reduced, merge=True, enumerated=enumerated, limit=limit)
+            prepared = presolve(
+                problem,
+                clock,
+                reduced=chosen.reduced,
+                merge=True,
+                enumerated=enumerated,
+                small_groups=named is not None and named.small_groups,
+                limit=limit,
+            )
             runs = named or registry.choose(prepared, given, options.time_limit, threads, tuned)
             LOGGER.info("%r; method %s, solver %s", prepared, runs.name, adapter.name)
             return Session(

@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kanon_milp.presolve.instance import Candidates, Instance, exempt_candidates, recode, table_as_group
-from kanon_milp.presolve.ragged import Ragged, split_evenly
+from kanon_milp.presolve.ragged import Ragged, indptr_of, split_evenly
 from kanon_milp.presolve.reductions import Viability, supports
 from kanon_milp.presolve.row_types import RowTypes
 from kanon_milp.problem.hierarchies import ColumnLevels
@@ -22,6 +23,7 @@ from kanon_milp.problem.recoding import Levels, fully_suppressed
 from kanon_milp.system.arrays import Flags, Ints, Ints32
 
 AT_ONCE = 1 << 20  # pairs that are divided in one go
+MOST_TYPES = 120  # row types, of which there are 280,000 sets of three
 
 
 def closures_suffice(problem: Problem) -> bool:
@@ -50,11 +52,9 @@ def closed_instance(problem: Problem, types: RowTypes, most: float = math.inf) -
     """
     if not closures_suffice(problem):
         raise ValueError("closed candidates are not enough for this problem")
-    top = recode(problem, types, fully_suppressed)
+    root = _root(problem, types)
+    top = root.levels
     axes = [_Axis.of(column, types.codes[:, j]) for j, column in enumerate(top.columns)]
-    whole: Ragged[np.int32] = Ragged(np.array([0, types.count]), np.arange(types.count, dtype=np.int32))
-    first = _candidates(types, top, np.zeros(1, np.int64), whole)
-    root = Instance(problem, types, top, first, np.zeros(1, bool), table_as_group(types))
 
     def viable(classes: Ints32, covers: Ragged[np.int32]) -> Flags:
         """What columns that are not divided yet leave open is at the top, so this is what the level vectors give."""
@@ -68,16 +68,64 @@ def closed_instance(problem: Problem, types: RowTypes, most: float = math.inf) -
         return None
     classes, covers = found
     vectors = np.stack([axis.lowest(classes[:, j], covers) for j, axis in enumerate(axes)], axis=1).astype(np.int16)
-    if problem.suppressed_rows == "exempt" and (vectors[0] != top.top).any():  # the first one is that of all rows
-        vectors = np.concatenate([vectors, top.vectors])
+    return _instance(root, vectors, covers)
+
+
+def _instance(root: Instance, vectors: NDArray[np.int16], covers: Ragged[np.int32]) -> Instance:
+    """The instance with candidates of these level vectors and covers, of which the first is that of all row types, and
+    with the fully suppressed one where rows in it are exempt. root: another instance of the problem."""
+    problem, types, top = root.problem, root.types, root.levels.top[None, :]
+    if problem.suppressed_rows == "exempt" and (vectors[0] != top[0]).any():
+        vectors = np.concatenate([vectors, top])
         covers = covers.joined(covers.subset(np.arange(covers.lists) == 0))
     # one level vector more where nothing is closed at the top, since methods look for it
-    listed, number = np.unique(np.concatenate([vectors, top.vectors]), axis=0, return_inverse=True)
+    listed, number = np.unique(np.concatenate([vectors, top]), axis=0, return_inverse=True)
     number = number.reshape(-1)[:-1]
     order = np.lexsort((covers.values[covers.indptr[:-1]], number))
     levels = recode(problem, types, lambda _: listed)
     made = _candidates(types, levels, number[order], covers.taken(order))
     return replace(root, levels=levels, candidates=made, exempt=exempt_candidates(problem, levels, made))
+
+
+def instance_of_small_sets(problem: Problem, types: RowTypes) -> Instance:
+    """The instance with the closures of all sets of one, two and three row types, and of the table: enough where some
+    best table has groups of two and three rows only, each released at its closure.
+
+    Polynomial also in the number of row types, which should be `MOST_TYPES` at most. Raises ValueError as
+    `closed_instance`.
+    """
+    if not closures_suffice(problem):
+        raise ValueError("closed candidates are not enough for this problem")
+    t, root = types.count, _root(problem, types)
+    columns, codes = root.levels.columns, types.codes
+    # the lowest level of each column at which two row types are alike, int16 (t, t, m)
+    apart = np.empty((t, t, len(columns)), dtype=np.int16)
+    for j, column in enumerate(columns):
+        label = column.label_of[:, codes[:, j]]
+        apart[:, :, j] = (label[:, :, None] == label[:, None, :]).argmax(axis=0)
+    packed, vectors = [np.packbits(np.ones((1, t), dtype=bool), axis=1)], [apart[0].max(axis=0)[None, :]]
+    for i in range(t):
+        pairs = np.unique(apart[i, i:], axis=0)
+        one, other = np.triu_indices(len(pairs))
+        # levels are nested: three are alike where the first is like each of the others
+        common = np.unique(np.maximum(pairs[one], pairs[other]), axis=0)
+        for some in np.array_split(common, -(-common.size * t // AT_ONCE)):
+            packed.append(np.packbits((apart[i] <= some[:, None, :]).all(axis=2), axis=1))
+            vectors.append(some)
+    # a closed candidate is told by its cover; the first one, of the table, stays the first
+    covers, first = np.unique(np.concatenate(packed), axis=0, return_index=True)
+    order = np.argsort(first)
+    sets, members = np.nonzero(np.unpackbits(covers[order], axis=1, count=t))
+    lists: Ragged[np.int32] = Ragged(indptr_of(np.bincount(sets)), members.astype(np.int32))
+    return _instance(root, np.concatenate(vectors)[first[order]], lists)
+
+
+def _root(problem: Problem, types: RowTypes) -> Instance:
+    """The instance with the fully suppressed candidate alone."""
+    top = recode(problem, types, fully_suppressed)
+    whole: Ragged[np.int32] = Ragged(np.array([0, types.count]), np.arange(types.count, dtype=np.int32))
+    made = _candidates(types, top, np.zeros(1, np.int64), whole)
+    return Instance(problem, types, top, made, np.zeros(1, bool), table_as_group(types))
 
 
 def _candidates(types: RowTypes, levels: Levels, vector: Ints, covers: Ragged[np.int32]) -> Candidates:

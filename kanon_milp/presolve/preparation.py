@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from numpy.typing import NDArray
 
 from kanon_milp.presolve.assignment import Assignment
-from kanon_milp.presolve.closures import closed_instance, closures_suffice
+from kanon_milp.presolve.closures import MOST_TYPES, closed_instance, closures_suffice, instance_of_small_sets
 from kanon_milp.presolve.infeasibility import find_stranded, refuse_one_group, refuse_side_constraints
 from kanon_milp.presolve.instance import Instance, compress_table, recode, types_of, with_candidates
 from kanon_milp.presolve.reductions import MERGING, OPEN, REDUCTIONS, Step, T, reduce, restore, restore_values
@@ -115,6 +115,7 @@ def presolve(
     merge: bool = False,
     open_model: bool = False,
     enumerated: bool = True,
+    small_groups: bool = False,
     limit: Limit = NO_LIMIT,
 ) -> Prepared:
     """Compress, recode, enumerate and reduce.
@@ -122,9 +123,10 @@ def presolve(
     reduced: False leaves all candidates in. merge: also by reductions that merge row types. open_model: for a model to
     which constraints or another objective are added; only candidates that no group can have are dropped then, since a
     dominated one may be what the addition asks for. enumerated: False for methods that need no candidates: the instance
-    has those of one level vector, the fully suppressed or else the most expensive one. limit: of the session. Where
-    that or the memory is too small for all candidates, the instance has these, too, and is not reduced. All candidates
-    are the closed ones, where these are enough (`closures_suffice`) and level vectors are many.
+    has those of one level vector, the fully suppressed or else the most expensive one. small_groups: whether groups of
+    two and three rows are enough, as methods say. limit: of the session. Where that or the memory is too small for all
+    candidates, the instance has these, too, and is not reduced. All candidates are the closed ones, where these are
+    enough (`closures_suffice`) and level vectors are many.
     """
     clock.seconds["read"] = problem.table.read_seconds
     with clock.step("compress"):
@@ -138,7 +140,7 @@ def presolve(
         return Prepared(problem, only, only, [], row_types, counted_out)
     with clock.step("candidates"):
         if enumerated:
-            found = _closed(problem, types, limit) if reduced and not open_model else None
+            found = _closed(problem, types, limit, small_groups) if reduced and not open_model else None
             before, shortage = (found, None) if found is not None else _candidates(problem, types, limit)
         else:
             found = None
@@ -169,7 +171,7 @@ def reduced_instance(
     return Prepared(before.problem, before, smaller, steps, row_types, stranded)
 
 
-def _closed(problem: Problem, types: RowTypes, limit: Limit) -> Instance | None:
+def _closed(problem: Problem, types: RowTypes, limit: Limit, small_groups: bool) -> Instance | None:
     """The closed candidates alone, where these are enough and likely to be had sooner than those of all level vectors;
     None also where they turn out to be too many for the memory or the time."""
     if not closures_suffice(problem):
@@ -178,8 +180,12 @@ def _closed(problem: Problem, types: RowTypes, limit: Limit) -> Instance | None:
     if every <= FEW_VECTORS:
         return None
     most = min(vectors_in_memory(1, valued=bool(problem.attributes)), limit.share(CLOSED_SHARE).left / CLOSED_SECONDS)
+    within = limit.share(PREPARATION_SHARE)
     with suppress(Over):
-        return limit.share(PREPARATION_SHARE).call(closed_instance, problem, types, most)
+        if small_groups and types.count <= MOST_TYPES:
+            found = within.call(closed_instance, problem, types, min(most, types.count**3))
+            return found or within.call(instance_of_small_sets, problem, types)
+        return within.call(closed_instance, problem, types, most)
     return None
 
 
