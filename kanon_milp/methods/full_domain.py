@@ -157,17 +157,29 @@ def refuses(problem: Problem) -> str:
 def solve_method(session: Session) -> Result:
     """The method `full_domain`: least loss, a few of the rows suppressed, in the problem's reading of
     fully suppressed rows. What is best among full-domain tables proves nothing about cell-level ones."""
-    instance, limit = session.prepared.before, session.limit
+    limit = session.limit
     with session.clock.step("search"):
-        lattice = _Lattice(instance, FullDomain(suppression_limit=session.parameters.of(FullDomainParams).suppressed))
-        lattice.look(lattice.heights)  # a table, also after the limit
-        with suppress(Over):  # within one vector, too: its classes may be many
-            limit.call(lattice.search, limit)
+        lattice = _searched(session, limit)
     best, numbers = lattice.best, (lattice.looked_at, lattice.levels.count)
     if best is None:
         return session.finish(None, message=NONE_YET.format(*numbers) if limit.over else NO_TABLE)
     short = CUT_SHORT.format(*numbers) if limit.over else ""
     return session.finish_partition(lattice.partition(best.vector)[0], message=short)
+
+
+def full_domain_partition(session: Session, limit: Limit) -> Partition | None:
+    """The classes of the best level vector that is found until the limit; None where none is."""
+    lattice = _searched(session, limit)
+    return None if lattice.best is None else lattice.partition(lattice.best.vector)[0]
+
+
+def _searched(session: Session, limit: Limit) -> _Lattice:
+    asked = FullDomain(suppression_limit=session.parameters.of(FullDomainParams).suppressed)
+    lattice = _Lattice(session.prepared.before, asked)
+    lattice.look(lattice.heights)  # a table, also after the limit
+    with suppress(Over):  # within one vector, too: its classes may be many
+        limit.call(lattice.search, limit)
+    return lattice
 
 
 class _Found(NamedTuple):
