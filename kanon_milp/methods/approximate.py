@@ -49,19 +49,27 @@ def solve_mondrian(session: Session, *, relaxed: bool = False) -> Result:
 
     relaxed: rows at the median go to both sides, so that these are equally large; otherwise a value is on one side.
     """
-    instance, limit = session.prepared.before, session.limit
     with session.clock.step("search"):
-        whole = Part(np.arange(instance.types.count), instance.types.counts.copy())
-        check = GroupCheck(instance)
-        if not _allowed(check, whole):
-            return session.finish(None, message=NOTHING_TO_DIVIDE)
-        parts = list(divide(instance, whole, check, limit, relaxed=relaxed))
+        found = mondrian_partition(session.prepared.before, session.limit, relaxed=relaxed)
+    if found is None:
+        return session.finish(None, message=NOTHING_TO_DIVIDE)
+    over = session.limit.over
+    short = "the limit was reached before every part was divided as far as the requirements allow" if over else ""
+    return session.finish_partition(found, message=short)
+
+
+def mondrian_partition(instance: Instance, limit: Limit, *, relaxed: bool = False) -> Partition | None:
+    """The parts that no allowable cut is left in, or what there is at the limit; None where all rows together do not
+    satisfy the requirements."""
+    whole = Part(np.arange(instance.types.count), instance.types.counts.copy())
+    check = GroupCheck(instance)
+    if not _allowed(check, whole):
+        return None
+    parts = list(divide(instance, whole, check, limit, relaxed=relaxed))
     number = np.repeat(np.arange(len(parts)), [len(part.types) for part in parts])
-    partition = Partition(
+    return Partition(
         number, np.concatenate([part.types for part in parts]), np.concatenate([part.rows for part in parts])
     )
-    short = "the limit was reached before every part was divided as far as the requirements allow" if limit.over else ""
-    return session.finish_partition(partition, message=short)
 
 
 @dataclass(frozen=True, eq=False)

@@ -321,7 +321,9 @@ def first_table(session: Session, model: RestrictedModel) -> dict[int, float] | 
     """The table that was given to start with; else a first one for models whose `assign` is integer, where solvers find
     none for long; None for others."""
     problem = session.problem
-    if session.start is None and (problem.network or problem.objective != "loss" or side_constraints(problem)):
+    sides = side_constraints(problem)
+    found = session.start is not None or (bool(sides) and session.known is not None)
+    if not found and (problem.network or problem.objective != "loss" or sides):
         return None
     if Capability.PARTIAL_START not in session.adapter.capabilities or session.first is None:
         return None

@@ -157,17 +157,29 @@ def refuses(problem: Problem) -> str:
 def solve_method(session: Session) -> Result:
     """The method `full_domain`: least loss, a few of the rows suppressed, in the problem's reading of
     fully suppressed rows. What is best among full-domain tables proves nothing about cell-level ones."""
-    instance, limit = session.prepared.before, session.limit
+    limit = session.limit
     with session.clock.step("search"):
-        lattice = _Lattice(instance, FullDomain(suppression_limit=session.parameters.of(FullDomainParams).suppressed))
-        lattice.look(lattice.heights)  # a table, also after the limit
-        with suppress(Over):  # within one vector, too: its classes may be many
-            limit.call(lattice.search, limit)
+        lattice = _searched(session, limit)
     best, numbers = lattice.best, (lattice.looked_at, lattice.levels.count)
     if best is None:
         return session.finish(None, message=NONE_YET.format(*numbers) if limit.over else NO_TABLE)
     short = CUT_SHORT.format(*numbers) if limit.over else ""
     return session.finish_partition(lattice.partition(best.vector)[0], message=short)
+
+
+def full_domain_partition(session: Session, limit: Limit) -> Partition | None:
+    """The classes of the best level vector that is found until the limit; None where none is."""
+    lattice = _searched(session, limit)
+    return None if lattice.best is None else lattice.partition(lattice.best.vector)[0]
+
+
+def _searched(session: Session, limit: Limit) -> _Lattice:
+    asked = FullDomain(suppression_limit=session.parameters.of(FullDomainParams).suppressed)
+    lattice = _Lattice(session.prepared.before, asked)
+    lattice.look(lattice.heights)  # a table, also after the limit
+    with suppress(Over):  # within one vector, too: its classes may be many
+        limit.call(lattice.search, limit)
+    return lattice
 
 
 class _Found(NamedTuple):
@@ -302,13 +314,13 @@ class _Lattice:
 
     def partition(self, vector: Vector) -> tuple[Partition, int]:
         """The classes as groups, those that are suppressed as one; and the rows of the latter."""
-        classes, shape = self.classes(vector), [height + 1 for height in self.heights]
+        classes = self.classes(vector)
         suppressed = ~classes.kept[classes.of_type]
         group = np.where(suppressed, len(classes.sizes), classes.of_type)
         _, group = np.unique(group, return_inverse=True)
-        at = np.full(int(group.max()) + 1, int(np.ravel_multi_index(vector, shape)), dtype=np.int64)
+        at = np.tile(np.array(vector, dtype=np.int16), (int(group.max()) + 1, 1))
         if suppressed.any():
-            at[-1] = int(np.ravel_multi_index(self.heights, shape))
+            at[-1] = self.heights
         types = np.arange(self._instance.types.count)
         counts = self._instance.types.counts
         return Partition(group.astype(np.int64), types, counts, at, full_domain=True), int(counts[suppressed].sum())

@@ -64,7 +64,8 @@ class Method:
     it and returns the Result. refuses: says why a problem is not for this method; "" where it is. takes: arguments of
     `solve` that it heeds beside time_limit, threads, seed and gap; others are refused, so that none is ignored.
     candidates: False for a method that divides the rows itself and ends with `session.finish_partition`: then no
-    candidates are enumerated, of which tables of many columns have too many.
+    candidates are enumerated, of which tables of many columns have too many. small_groups: True for a method of
+    problems for which groups of two and three rows are enough; candidates may be the closures of such groups alone.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Method:
     refuses: Callable[[Problem], str] = _accepts_all
     takes: frozenset[Argument] = frozenset()
     candidates: bool = True
+    small_groups: bool = False
 
     def __post_init__(self) -> None:
         if not (text(self.name, "name of a method").isprintable() and self.name.strip()):
@@ -85,6 +87,7 @@ class Method:
         if not (isinstance(takes, frozenset | set) and takes <= set(ARGUMENTS)):
             raise wrong(f'method "{self.name}": takes', f"a set with some of {', '.join(ARGUMENTS)}", takes)
         instance_of(self.candidates, bool, f'method "{self.name}": candidates', "True or False")
+        instance_of(self.small_groups, bool, f'method "{self.name}": small_groups', "True or False")
 
 
 def _imported_later(module: str) -> Callable[[Session], Result]:
@@ -169,6 +172,7 @@ METHODS: Plugins[Method] = Plugins(
             _imported_later("matching"),
             not_matching,
             frozenset({"solver", "node_limit", "parameters"}),
+            small_groups=True,
         ),
         Method(
             "portfolio",

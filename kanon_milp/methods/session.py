@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
-from kanon_milp.errors import InputError, KanonError
+from kanon_milp.errors import InputError, KanonError, TooManyLevelVectorsError
 from kanon_milp.formulations import Formulation
-from kanon_milp.heuristics.greedy import greedy, suppress_all
+from kanon_milp.heuristics.greedy import greedy, greedy_partition, suppress_all
+from kanon_milp.methods.arguments import groups_not_alone
 from kanon_milp.methods.description import users_code
 from kanon_milp.methods.extension import Extension, unit_of
 from kanon_milp.methods.outcome import UNKNOWN, Bound, Found, Outcome, Scale, verified_objective
@@ -94,13 +96,30 @@ class Session:
         """
         given = self._given
         with self.clock.step("search"):
-            found = greedy(self.instance, self.limit.share(FIRST_SHARE, FIRST_SECONDS))
+            limit = self.limit.share(FIRST_SHARE, FIRST_SECONDS)
+            found = greedy(self.instance, limit)
+            if limit.over and not self.limit.over and not groups_not_alone(self.problem):
+                found = self._by_level_vectors(found)
             found = suppress_all(self.instance) if found is None else found
-        if self.known is not None and (found is None or self.known.cost < found.cost):
-            found = self.known
-        if given is None or (found is not None and self.problem.objective == "loss" and found.cost < given.cost):
+        within = found is not None and found.within(self.problem, self.instance.levels.unit)
+        if self.known is not None and (found is None or not within or self.known.cost < found.cost):
+            found, within = self.known, True
+        cheaper = found is not None and given is not None and within and found.cost < given.cost
+        if given is None or (self.problem.objective == "loss" and cheaper):
             return found
         return given
+
+    def _by_level_vectors(self, cut_short: Assignment | None) -> Assignment | None:
+        """The better one of a table by greedy that was cut short and one without candidates, which may be so many that
+        the level vectors are sooner gone through."""
+        partition = None
+        with suppress(TooManyLevelVectorsError):
+            partition = greedy_partition(self.prepared.before, self.limit.share(FIRST_SHARE))
+        if partition is None:
+            return cut_short
+        types = self.prepared.before.types.type_of_rows(self.problem.table.keys).astype(np.int64)
+        found = assignment_of_groups(self.prepared, partition.of_rows(types))
+        return found if cut_short is None or (found is not None and found.cost < cut_short.cost) else cut_short
 
     @cached_property
     def _given(self) -> Assignment | None:

@@ -30,6 +30,8 @@ from kanon_milp.methods.outcome import UNKNOWN, Bound, Found, Outcome, verified_
 from kanon_milp.methods.progress import live, telling
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session, limit_of
+from kanon_milp.methods.side_constraints import has_free_problem, solve_free_first
+from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.instance import mutation_guard
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.problem.arguments import instance_of, text
@@ -112,38 +114,62 @@ def solve(
         clock = Clock(on_stage)
         limit = limit_of(clock, options, stop)
         enumerated = named is None or named.candidates
-        prepared = presolve(problem, clock, reduced=chosen.reduced, merge=True, enumerated=enumerated, limit=limit)
         threads = options.threads if options.threads == 1 or can_begin_processes() else 1
-        runs = named or registry.choose(prepared, given, options.time_limit, threads, tuned)
-        LOGGER.info("%r; method %s, solver %s", prepared, runs.name, adapter.name)
-        begin_log(options)
-        session = Session(
-            prepared,
-            chosen,
-            adapter,
-            options,
-            clock,
-            runs.name,
-            stop,
-            iteration_limit,
-            dask,
-            on_progress,
-            files,
-            solver_used="solver" in runs.takes,
-            start=begin,
-            parameters=tuned,
-        )
-        if prepared.shortage is not None and prepared.obstacle is None:  # not all candidates fit into time or memory
-            from kanon_milp.methods.some_patterns import solve_some_patterns
 
-            result = solve_some_patterns(session)
+        def begun(problem: Problem) -> Session:
+            prepared = presolve(
+                problem,
+                clock,
+                reduced=chosen.reduced,
+                merge=True,
+                enumerated=enumerated,
+                small_groups=named is not None and named.small_groups,
+                limit=limit,
+            )
+            runs = named or registry.choose(prepared, given, options.time_limit, threads, tuned)
+            LOGGER.info("%r; method %s, solver %s", prepared, runs.name, adapter.name)
+            return Session(
+                prepared,
+                chosen,
+                adapter,
+                options,
+                clock,
+                runs.name,
+                stop,
+                iteration_limit,
+                dask,
+                on_progress,
+                files,
+                solver_used="solver" in runs.takes,
+                start=begin,
+                parameters=tuned,
+            )
+
+        begin_log(options)
+        if named is None and has_free_problem(problem):
+            result = solve_free_first(problem, begun, _solved)
         else:
-            result = settled(session) or _run(runs, session)
+            result = _solved(begun(problem), None, named)
         if tuned.unused:
             said = f"nothing that ran has a use for {' and '.join(tuned.unused)}"
             result = replace(result, message="; ".join(each for each in (result.message, said) if each))
     LOGGER.info("%s", result.summary())
     return result
+
+
+def _solved(session: Session, tracker: Tracker | None = None, named: registry.Method | None = None) -> Result:
+    """The result of a session. tracker: for the hybrid method. named: the method that the user has asked for."""
+    if session.prepared.shortage is not None and session.prepared.obstacle is None:
+        from kanon_milp.methods.some_patterns import solve_some_patterns
+
+        return solve_some_patterns(session)  # not all candidates fit into time or memory
+    if (result := settled(session)) is not None:
+        return result
+    if tracker is not None and session.method == "search":
+        from kanon_milp.methods.hybrid import solve_hybrid
+
+        return solve_hybrid(session, tracker)
+    return _run(named or registry.METHODS[session.method], session)
 
 
 def _run(method: registry.Method, session: Session) -> Result:

@@ -18,7 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.heuristics.greedy import suppress_all
-from kanon_milp.methods.arguments import groups_not_alone
+from kanon_milp.methods import full_domain
+from kanon_milp.methods.approximate import mondrian_partition
+from kanon_milp.methods.arguments import groups_not_alone, groups_not_merging
 from kanon_milp.methods.hybrid import limit_of_search, solve_hybrid
 from kanon_milp.methods.outcome import Bound, Found, Outcome, Scale
 from kanon_milp.methods.result import Result
@@ -41,20 +43,25 @@ from kanon_milp.system.parameters import number, parameters
 class SomePatternsParams:
     """Rounds over some level vectors."""
 
-    greedy_share: float = number(0.5, "of the time left, for a first table", most=1)
+    greedy_share: float = number(0.8, "of the time left, for a first table by greedy", most=1)
     greedy_seconds: float = number(1.0, "seconds for it, at least")
-    bound_share: float = number(0.25, "of the time left, for the bound", most=1)
+    baseline_share: float = number(
+        0.05, "of the time left, for one by mondrian and by full-domain recoding each", most=1
+    )
+    instead_share: float = number(0.3, "the same, where greedy has found none or was cut short", most=1)
+    bound_share: float = number(0.15, "of the time left, for the bound", most=1)
     candidates_share: float = number(0.1, "of the time left, for the candidates of a round", most=1)
-    round_share: float = number(0.5, "of the time left, for a round", most=1)
+    round_share: float = number(0.5, "of the time left, for a round, where there is time for another one", most=1)
     round_seconds: float = number(5.0, "seconds for it, at least")
+    preparations: float = number(4.0, "times what preparing a round takes must be left for another one")
     most_pairs: int = number(10_000_000, "pairs of a round, at most", least=1)
     releases: float = number(3.0, "times what a release and its check take is left at the end of a round")
     drawn: int = number(8, "one of so many level vectors is drawn from all", least=1)
 
 
 def solve_some_patterns(session: Session) -> Result:
-    """Greedy goes over all level vectors; then the hybrid method works over those of the best table and their
-    neighbours in the lattice, round by round.
+    """Greedy goes over all level vectors, or Mondrian or full-domain recoding is better; then the hybrid method works
+    over those of the best table and their neighbours in the lattice, round by round.
 
     What a round proves holds for its level vectors alone, so the bound is that of `cheapest_without_candidates`.
     """
@@ -71,7 +78,7 @@ def solve_some_patterns(session: Session) -> Result:
 class _Search:
     """What is known so far. found: the best table; used: the level vector of each of its groups, and how many rows it
     has. proven: a bound, in units. release_seconds: of releasing and verifying a table. round_: that of the last
-    round."""
+    round; prepare_seconds: of preparing it."""
 
     session: Session
     levels: Levels
@@ -81,6 +88,7 @@ class _Search:
     proven: int = 0
     release_seconds: float = 0.0
     round_: Prepared | None = None
+    prepare_seconds: float = 0.0
     trajectory: list[tuple[float, float | None, float | None]] = field(default_factory=list)
     phases: list[PhaseRun] = field(default_factory=list)
 
@@ -88,19 +96,32 @@ class _Search:
         self.params = self.session.parameters.of(SomePatternsParams)
 
     def begin(self) -> None:
-        """The table of greedy, or the one that was given to start with; and what all rows lose at least."""
+        """The best table of the methods that need no candidates, or the one that was given to start with; and what all
+        rows lose at least."""
         from kanon_milp.bounds.built_in import cheapest_without_candidates
         from kanon_milp.heuristics.greedy import greedy_partition
 
-        session, before = self.session, self.session.prepared.before
+        session, before, params = self.session, self.session.prepared.before, self.params
         with session.clock.step("search"):
-            partition = greedy_partition(before, self.limit.share(self.params.greedy_share, self.params.greedy_seconds))
+            limit = self.limit.share(params.greedy_share, params.greedy_seconds)
+            partition = greedy_partition(before, limit)
+        share = params.instead_share if partition is None or limit.over else params.baseline_share
         if partition is not None:
             self._release(partition)
+        if not groups_not_merging(session.problem):
+            with session.clock.step("search"):
+                partition = mondrian_partition(before, self.limit.share(share))
+            if partition is not None:
+                self._release(partition)
+        if not (math.isinf(self.limit.ends) or full_domain.refuses(session.problem)):  # it may take for ever
+            with session.clock.step("search"):
+                partition = full_domain.full_domain_partition(session, self.limit.share(share))
+            if partition is not None:
+                self._release(partition)
         if session.start is not None:
             self._release(partition_of_groups(before, session.start))
         with session.clock.step("bound"):
-            self.proven = cheapest_without_candidates(before, self.levels, self.limit.share(self.params.bound_share))
+            self.proven = cheapest_without_candidates(before, self.levels, self.limit.share(params.bound_share))
         self._note()
 
     def rounds(self) -> Iterator[Session]:
@@ -110,12 +131,12 @@ class _Search:
         draw = np.random.default_rng(session.options.seed)
         while (
             self.found is not None
-            and self.limit.left > self.params.releases * self.release_seconds
+            and self.limit.left > self.params.releases * self.release_seconds + self.prepare_seconds
             and not self._enough
         ):
             if self.limit.asked:
                 return
-            levels = self._some(max(self._affordable, 1), draw)
+            levels, began = self._some(max(self._affordable, 1), draw), time.perf_counter()
             try:
                 with session.clock.step("candidates"):
                     instance = self.limit.call(with_candidates, session.problem, types, levels)
@@ -123,7 +144,7 @@ class _Search:
                     self.round_ = reduced_instance(instance, session.prepared.row_types, self.limit)
             except Over:
                 return
-            before = self.found
+            before, self.prepare_seconds = self.found, time.perf_counter() - began
             yield self._inner(self.round_)
             if session.options.time_limit is None and self.found is before:
                 return
@@ -199,7 +220,9 @@ class _Search:
         options = session.options
         if not math.isinf(self.limit.ends):
             left = self.limit.left - self.params.releases * self.release_seconds
-            seconds = max(self.params.round_share * left, min(self.params.round_seconds, left))
+            another = left * (1 - self.params.round_share) > self.params.preparations * self.prepare_seconds
+            share = self.params.round_share if another else 1.0
+            seconds = max(share * left, min(self.params.round_seconds, left))
             options = replace(options, time_limit=time.perf_counter() - clock.began + seconds)
         known = assignment_of_groups(prepared, self.found.groups)
         tell = None if session.on_progress is None else self._tell
@@ -222,8 +245,9 @@ class _Search:
                 at = self._places(beside)
                 np.add.at(weight, at[at >= 0], rows[at >= 0])
         np.add.at(weight, used, weight.max() + 1.0 + rows)
-        drawn = number // self.params.drawn
-        near = np.argsort(-weight, kind="stable")[: number - drawn]
+        # without all vectors of the best table a round would have to begin with a worse one
+        drawn = max(number, len(np.unique(used))) // self.params.drawn
+        near = np.argsort(-weight, kind="stable")[: max(number - drawn, len(np.unique(used)))]
         last = self._places(levels.last.vectors)
         return levels.only(
             np.unique(np.concatenate([near[weight[near] > 0], draw.integers(levels.count, size=drawn), last]))
@@ -248,7 +272,7 @@ class _Search:
     def _release(self, partition: Partition) -> None:
         """Take a table by its groups, each of which keeps as much as the recoding allows."""
         made = released_partition(self.session.prepared.before, partition)
-        if made is not None:
+        if made is not None and self._better(made[1].cost * made[0].levels.unit):
             instance, assignment = made
             prepared, began = (
                 replace(self.session.prepared, before=instance, instance=instance, steps=[]),

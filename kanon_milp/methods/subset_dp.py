@@ -16,6 +16,7 @@ from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.kernel import Kernel
 from kanon_milp.system.arrays import Flags, Ints
 from kanon_milp.system.limit import Limit
 from kanon_milp.system.parameters import number, parameters
@@ -26,7 +27,8 @@ NEVER = 1 << 60
 @parameters("subset_dp")
 @dataclass(frozen=True)
 class SubsetParams:
-    """Dynamic programming over all sets of rows, those of a type being alike: 22 rows of which no two are."""
+    """Dynamic programming over all sets of rows, those of a type being alike: 22 rows of which no two are, or
+    after the kernel six types of any number of rows."""
 
     sets: int = number(1 << 22, "sets of rows, at most")
     steps: float = number(4e10, "(set, part of it) pairs, at most: about a minute")
@@ -35,8 +37,14 @@ class SubsetParams:
 
 
 def solve_subset_dp(session: Session) -> Result:
-    """The cheapest way to part every set of rows into a group and the best partition of the rest."""
-    instance, limit, params = session.instance, session.limit, session.parameters.of(SubsetParams)
+    """The cheapest way to part every set of rows into a group and the best partition of the rest.
+
+    Under k-anonymity alone the kernel comes first (Blocki and Williams 2010, Theorem 1.4): then the number of row types
+    decides, not that of rows.
+    """
+    limit, params = session.limit, session.parameters.of(SubsetParams)
+    kernel = Kernel().apply(session.instance) if Kernel().accepts(session.problem) else None
+    instance = session.instance if kernel is None else kernel.instance
     sets = RowSets.of(instance, params)
     with session.clock.step("search"):
         cost, candidate = cheapest_groups(instance, sets, params)
@@ -53,6 +61,7 @@ def solve_subset_dp(session: Session) -> Result:
         rows[pairs] += counts[instance.candidates.members[pairs]]
         left -= int(group[left])
     found = Assignment.from_pairs(instance, rows)
+    found = found if kernel is None else kernel.invert(found)
     return session.finish(found, bound=Fraction(total) * instance.levels.unit)
 
 

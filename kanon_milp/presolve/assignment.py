@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import polars as pl
@@ -13,6 +14,7 @@ from kanon_milp.errors import InputError, SolverError, counted, type_in_words
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged, indptr_of
 from kanon_milp.presolve.row_types import rows_by_type
+from kanon_milp.problem.problem import Problem
 from kanon_milp.system.arrays import Flags, Ints
 
 
@@ -50,6 +52,15 @@ class Assignment:
         used = used[np.lexsort((candidate[used], row_type[used]))]
         cost = int(rows[used] @ instance.candidates.cost[candidate[used]])
         return cls(row_type[used], candidate[used], rows[used], cost)
+
+    def within(self, problem: Problem, unit: Fraction) -> bool:
+        """Whether it satisfies the side constraints of a problem. unit: what one of the cost is worth."""
+        groups, most = len(np.unique(self.candidate)), problem.exact_cost_bound
+        return (
+            (most is None or self.cost * unit <= most)
+            and (problem.min_groups is None or groups >= problem.min_groups)
+            and (problem.max_groups is None or groups <= problem.max_groups)
+        )
 
     def checked(self, instance: Instance) -> Assignment:
         """The same, in order and with the cost as it is.

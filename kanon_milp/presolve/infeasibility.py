@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kanon_milp.errors import UndecidedError, counted
-from kanon_milp.presolve.instance import Instance, table_as_group
+from kanon_milp.presolve.instance import Instance, recode, table_as_group
 from kanon_milp.presolve.row_types import RowTypes
+from kanon_milp.problem.column_values import mixed_key
+from kanon_milp.problem.exact import in_words
+from kanon_milp.problem.hierarchies import ColumnLevels
 from kanon_milp.problem.privacy import KAnonymity, Requirement
-from kanon_milp.problem.privacy.base import satisfies, viable_candidates
+from kanon_milp.problem.privacy.base import least_rows, satisfies, viable_candidates
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import Levels, describe_vector
 from kanon_milp.problem.records import Group
@@ -28,8 +33,6 @@ def refuse_one_group(problem: Problem, types: RowTypes) -> str | None:
     Groups that satisfy a merge-closed requirement can be merged, so then no released table has a solution, whatever the
     mask. None if there is no such requirement.
     """
-    if problem.min_groups is not None and problem.min_groups > problem.table.n:
-        return f"min_groups = {problem.min_groups} is larger than the number of rows ({problem.table.n})"
     counts = table_as_group(types)
     table_group: Group = replace(counts, table_group=counts)
     for requirement in problem.requirements:
@@ -48,6 +51,66 @@ def refuse_one_group(problem: Problem, types: RowTypes) -> str | None:
             because = f': in column "{short.attribute}" the value of row {row} has {short.text}'
         return f"not even all rows as one group satisfy {requirement.spelled}{because}"
     return None
+
+
+def refuse_side_constraints(problem: Problem, types: RowTypes) -> str | None:
+    """Why no table satisfies the side constraints, by counts of rows alone: before any candidate is enumerated.
+
+    Groups have at least κ rows each. And rows that are released at no loss are alike where they are one group, so with
+    few groups many others lose something (Homogeneity paper, Proposition 3: none if t_in > t_out + s).
+    """
+    if problem.min_groups is not None and problem.min_groups > types.n:
+        return f"min_groups = {problem.min_groups} is larger than the number of rows ({types.n})"
+    table_group = table_as_group(types)
+    least = [(max(1, least_rows(each, table_group)), each.exempts) for each in problem.requirements]
+    size = max(rows for rows, _ in least)
+    exempt = problem.suppressed_rows == "exempt"  # one group then may be smaller
+    smallest = max((rows for rows, is_k in least if not is_k), default=1) if exempt else size
+    if problem.min_groups is not None and size * (problem.min_groups - 1) + smallest > types.n:
+        return f"min_groups = {problem.min_groups} is too many groups of {size} rows or more for {types.n} rows"
+    if problem.exact_cost_bound is None:
+        return None
+    for most in (None, problem.max_groups):
+        lose, each_loses = _losing_rows(problem, types, size, most)
+        if lose * each_loses > problem.exact_cost_bound:
+            groups = "" if most is None else f" in at most {counted(most, 'group')}"
+            return (
+                f"at least {counted(lose, 'row')}{groups} must lose {in_words(each_loses)} or more each, which is "
+                f"above the cost bound of {in_words(problem.exact_cost_bound)}"
+            )
+    return None
+
+
+def _losing_rows(problem: Problem, types: RowTypes, size: int, most: int | None) -> tuple[int, Fraction]:
+    """How many rows lose something in any table of at most so many groups of so many rows, and what each of them loses
+    at least."""
+    levels = recode(problem, types, _one_column_at_a_time)
+    loses = levels.costs > 0
+    if not loses.any():
+        return 0, Fraction(0)
+    each_loses = int(levels.costs[loses].min()) * levels.unit
+    if loses.all():
+        return types.n, each_loses
+    alike = []  # what rows have in common that are one group at no loss
+    for j, column in enumerate(levels.columns):
+        free = max(level for level, cost in enumerate(column.costs) if not cost)
+        alike.append(column.label_of[free, types.codes[:, j]])
+    key = mixed_key(alike, [len(column.labels) for column in levels.columns])
+    rows = np.bincount(np.unique(key, return_inverse=True)[1], weights=types.counts).astype(np.int64)
+    kept = np.sort(rows[rows >= size])[::-1]
+    if most is not None and (len(kept) < len(rows) or len(kept) > most):
+        kept = kept[: most - 1]  # rows that lose something are no part of these groups
+    return types.n - int(kept.sum()), each_loses
+
+
+def _one_column_at_a_time(columns: Sequence[ColumnLevels]) -> NDArray[np.int16]:
+    """The level vectors that generalize at most one column, int16 (p, m): among them the cheapest of any loss."""
+    found = [np.zeros((1, len(columns)), np.int16)]
+    for j, column in enumerate(columns):
+        of_column = np.zeros((column.height, len(columns)), np.int16)
+        of_column[:, j] = np.arange(1, column.height + 1)
+        found.append(of_column)
+    return np.concatenate(found)
 
 
 def _refuted(requirement: Requirement, table_group: Group) -> bool:

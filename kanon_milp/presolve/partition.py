@@ -22,7 +22,7 @@ from kanon_milp.presolve.ragged import indptr_of
 from kanon_milp.presolve.reductions import Merged
 from kanon_milp.problem.column_values import mixed_key
 from kanon_milp.problem.hierarchies import ColumnLevels
-from kanon_milp.problem.recoding import Levels
+from kanon_milp.problem.recoding import Levels, fully_suppressed
 from kanon_milp.system.arrays import Flags, Ints, Ints32
 
 BLOCK = 1 << 24  # comparisons of a group with a level vector at once
@@ -32,15 +32,15 @@ BLOCK = 1 << 24  # comparisons of a group with a level vector at once
 class Partition:
     """Rows of the table in groups, as parallel int64 arrays: so many rows of a row type in a group, groups from 0.
 
-    vector: int64, level vector of each group, of all that the recoding allows; -1, or None for all: the cheapest one
-    under which its rows are alike. full_domain: whether each column has one level, the fully suppressed rows aside, so
+    vector: int16 (groups, m), level vector of each group; -1 in each column, or None for all: the cheapest one under
+    which its rows are alike. full_domain: whether each column has one level, the fully suppressed rows aside, so
     that its labels are released as the hierarchy has them, even one that stands for other values at a lower level.
     """
 
     group: Ints
     row_type: Ints
     rows: Ints
-    vector: Ints | None = None
+    vector: NDArray[np.int16] | None = None
     full_domain: bool = False
 
     def of_rows(self, type_of_row: Ints) -> Ints:
@@ -63,14 +63,22 @@ def released_partition(instance: Instance, partition: Partition) -> tuple[Instan
     group, row_type, rows = partition.group[order], partition.row_type[order], partition.rows[order]
     begin = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]]))
 
+    given: Flags = np.zeros(len(begin), dtype=bool)
+    if partition.vector is not None:
+        given = np.asarray((partition.vector >= 0).all(axis=1))
+
     def wanted(columns: Sequence[ColumnLevels]) -> NDArray[np.int16]:
         """What is looked at where all level vectors are allowed; a group's cheapest one is then its own."""
-        return np.unique(_common_levels(columns, types.codes[row_type], begin), axis=0)
+        common = _common_levels(columns, types.codes[row_type], begin)
+        return np.unique(
+            common if partition.vector is None else np.where(given[:, None], partition.vector, common), axis=0
+        )
 
-    levels = recode(instance.problem, types, wanted if partition.vector is None else None)
+    levels = recode(instance.problem, types, wanted)
     vector = _cheapest_above(_common_levels(levels.columns, types.codes[row_type], begin), levels)
     if partition.vector is not None:
-        vector = np.where(partition.vector < 0, vector, partition.vector)
+        places = {tuple(each): at for at, each in enumerate(levels.vectors.tolist())}
+        vector[given] = [places[tuple(each)] for each in partition.vector[given].tolist()]
     if (vector < 0).any():
         return None
     first, at = types.codes[row_type[begin]], levels.vectors[vector]
@@ -186,10 +194,9 @@ def partition_of_groups(instance: Instance, groups: Ints) -> Partition:
             units = np.unique(problem.table.column(problem.table.unit).to_numpy(), return_inverse=True)[1]
             held = np.bincount(np.unique(np.stack([numbers, units]), axis=1)[0])
         if (held < k).any():
-            levels = recode(problem, types)
-            vector = np.full(len(held), -1, dtype=np.int64)
-            for top in np.flatnonzero((levels.vectors == levels.top).all(axis=1)):
-                vector[held < k] = top
+            levels = recode(problem, types, fully_suppressed)
+            if (levels.vectors == levels.top).all(axis=1).any():
+                vector = np.where((held < k)[:, None], levels.top, np.int16(-1))
     return Partition(group, row_type, rows, vector)
 
 

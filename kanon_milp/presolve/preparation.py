@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from numpy.typing import NDArray
 
 from kanon_milp.presolve.assignment import Assignment
-from kanon_milp.presolve.infeasibility import find_stranded, refuse_one_group
+from kanon_milp.presolve.closures import MOST_TYPES, closed_instance, closures_suffice, instance_of_small_sets
+from kanon_milp.presolve.infeasibility import find_stranded, refuse_one_group, refuse_side_constraints
 from kanon_milp.presolve.instance import Instance, compress_table, recode, types_of, with_candidates
 from kanon_milp.presolve.reductions import MERGING, OPEN, REDUCTIONS, Step, T, reduce, restore, restore_values
 from kanon_milp.presolve.resources import vectors_in_memory, vectors_in_time
 from kanon_milp.presolve.row_types import RowTypes
 from kanon_milp.problem.problem import Problem
-from kanon_milp.problem.recoding import Levels, closures, fully_suppressed
+from kanon_milp.problem.recoding import fully_suppressed
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import NO_LIMIT, Limit, Over
 
 PREPARATION_SHARE = 0.5  # of the time limit, for candidates and for reductions each
+FEW_VECTORS = 1 << 10  # level vectors up to which a group-by for each is quick
+CLOSED_SHARE = 0.1  # of the time limit, that closed candidates are expected to take at most
+CLOSED_SECONDS = 2e-7  # a pair of a closed candidate: all of Adult with hierarchies, 6,480 level vectors
 
 
 @dataclass(frozen=True)
@@ -110,6 +115,7 @@ def presolve(
     merge: bool = False,
     open_model: bool = False,
     enumerated: bool = True,
+    small_groups: bool = False,
     limit: Limit = NO_LIMIT,
 ) -> Prepared:
     """Compress, recode, enumerate and reduce.
@@ -117,48 +123,46 @@ def presolve(
     reduced: False leaves all candidates in. merge: also by reductions that merge row types. open_model: for a model to
     which constraints or another objective are added; only candidates that no group can have are dropped then, since a
     dominated one may be what the addition asks for. enumerated: False for methods that need no candidates: the instance
-    has those of one level vector, the fully suppressed or else the most expensive one. limit: of the session. Where
-    that or the memory is too small for all candidates, the instance has these, too, and is not reduced. All candidates
-    are those that a best table needs, where there are far fewer closures of sets of rows than level vectors.
+    has those of one level vector, the fully suppressed or else the most expensive one. small_groups: whether groups of
+    two and three rows are enough, as methods say. limit: of the session. Where that or the memory is too small for all
+    candidates, the instance has these, too, and is not reduced. All candidates are the closed ones, where these are
+    enough (`closures_suffice`) and level vectors are many.
     """
     clock.seconds["read"] = problem.table.read_seconds
     with clock.step("compress"):
         compressed = compress_table(problem)
         types = types_of(problem, compressed)
         obstacle = refuse_one_group(problem, types)
+        counted_out = None if obstacle is not None or open_model else refuse_side_constraints(problem, types)
     row_types = (compressed.count, compressed.star_count)
+    if counted_out is not None:
+        only = with_candidates(problem, types, recode(problem, types, fully_suppressed).last)
+        return Prepared(problem, only, only, [], row_types, counted_out)
     with clock.step("candidates"):
         if enumerated:
-            closed = reduced and not open_model and _closures_suffice(problem)
-            levels = recode(problem, types, (lambda columns: closures(columns, types.codes)) if closed else None)
-            before, shortage = _candidates(problem, types, levels, limit)
+            found = _closed(problem, types, limit, small_groups) if reduced and not open_model else None
+            before, shortage = (found, None) if found is not None else _candidates(problem, types, limit)
         else:
+            found = None
             before, shortage = with_candidates(problem, types, recode(problem, types, fully_suppressed).last), None
     if shortage is not None or not enumerated:
         return Prepared(problem, before, before, [], row_types, obstacle, shortage)
     with clock.step("reduce"):
-        found = reduced_instance(before, row_types, limit, merge=merge, open_model=open_model)
+        # of closed candidates none dominates another
+        undominated = open_model or found is not None
+        made = reduced_instance(before, row_types, limit, merge=merge, undominated=undominated)
     # a model over row types that no candidate covers cannot be stated: it is declared over all candidates
-    instance = before if not reduced or found.obstacle is not None else found.instance
-    return replace(found, instance=instance, obstacle=obstacle or found.obstacle)
-
-
-def _closures_suffice(problem: Problem) -> bool:
-    """Whether some best table releases each group at its closure.
-
-    Costs do not fall from level to level, so a group loses no more there. Groups that are alike then are one, which has
-    what is required where requirements are closed under merging, and judge each group alone; there may be fewer groups.
-    """
-    enough = problem.objective == "loss" and problem.min_groups is None
-    return enough and problem.merge_closed and problem.separable
+    instance = before if not reduced or made.obstacle is not None else made.instance
+    return replace(made, instance=instance, obstacle=obstacle or made.obstacle)
 
 
 def reduced_instance(
-    before: Instance, row_types: tuple[int, int], limit: Limit, *, merge: bool = True, open_model: bool = False
+    before: Instance, row_types: tuple[int, int], limit: Limit, *, merge: bool = True, undominated: bool = False
 ) -> Prepared:
-    """An instance with what the reductions make of it in half of the time. row_types: t_in and t_in* of the table."""
+    """An instance with what the reductions make of it in half of the time. row_types: t_in and t_in* of the table.
+    undominated: leaves out the reduction by dominance, where it is not valid or finds nothing."""
     shared = limit.share(PREPARATION_SHARE)
-    steps = reduce(before, OPEN if open_model else REDUCTIONS, shared)
+    steps = reduce(before, OPEN if undominated else REDUCTIONS, shared)
     smaller = steps[-1].instance if steps else before
     stranded = find_stranded(before, smaller)
     if merge and stranded is None:
@@ -167,8 +171,27 @@ def reduced_instance(
     return Prepared(before.problem, before, smaller, steps, row_types, stranded)
 
 
-def _candidates(problem: Problem, types: RowTypes, levels: Levels, limit: Limit) -> tuple[Instance, Shortage | None]:
+def _closed(problem: Problem, types: RowTypes, limit: Limit, small_groups: bool) -> Instance | None:
+    """The closed candidates alone, where these are enough and likely to be had sooner than those of all level vectors;
+    None also where they turn out to be too many for the memory or the time."""
+    if not closures_suffice(problem):
+        return None
+    every = math.prod(column.height + 1 for column in recode(problem, types, fully_suppressed).columns)
+    if every <= FEW_VECTORS:
+        return None
+    most = min(vectors_in_memory(1, valued=bool(problem.attributes)), limit.share(CLOSED_SHARE).left / CLOSED_SECONDS)
+    within = limit.share(PREPARATION_SHARE)
+    with suppress(Over):
+        if small_groups and types.count <= MOST_TYPES:
+            found = within.call(closed_instance, problem, types, min(most, types.count**3))
+            return found or within.call(instance_of_small_sets, problem, types)
+        return within.call(closed_instance, problem, types, most)
+    return None
+
+
+def _candidates(problem: Problem, types: RowTypes, limit: Limit) -> tuple[Instance, Shortage | None]:
     """All candidates; where time or memory are too short, those of one level vector, and why."""
+    levels = recode(problem, types)
     shared = limit.share(PREPARATION_SHARE)
     if levels.count > vectors_in_memory(types.count, valued=bool(problem.attributes)):
         reason = "error"

@@ -42,13 +42,11 @@ from kanon_milp.problem.exact import Number, exact_number
 from kanon_milp.problem.hierarchies import ColumnLevels, Hierarchy, Label, column_levels
 from kanon_milp.problem.side_files import read_side_frame
 from kanon_milp.problem.table import Table
-from kanon_milp.system.arrays import Ints, Ints32
+from kanon_milp.system.arrays import Ints
 
 Cell = str | int
 Pattern = Sequence[Cell] | Mapping[str, Cell]
 MAX_LEVEL_VECTORS = 1 << 20
-LISTED = 1 << 14  # level vectors that are quickly gone through
-FEWER = 4  # level vectors for one at which rows are released, where these alone are looked at instead of more than that
 MAX_LEVELS = 1 << 15  # of a hierarchy: level vectors hold them in 16 bits
 COST_RANGES = 32  # from which `Levels.some` takes as many level vectors each
 
@@ -362,42 +360,6 @@ def _are_patterns(path: str | Path, rows: list[list[str]]) -> bool:
 def fully_suppressed(columns: Sequence[ColumnLevels]) -> NDArray[np.int16]:
     """That level vector alone, int16 (1, m)."""
     return np.array([[c.height for c in columns]], dtype=np.int16)
-
-
-def closures(columns: Sequence[ColumnLevels], codes: Ints32) -> NDArray[np.int16] | None:
-    """The level vectors at which sets of the table's rows are released, and the fully suppressed one, int16 (p, m).
-
-    codes: int32 (t, m), the row types. A group is released at the lowest level of each column at which its rows are
-    alike: since levels are nested, that is the highest one of its first row and each of the others. None where there
-    are few level vectors, or too many sets of rows: all level vectors are as good then.
-    """
-    every = math.prod(c.height + 1 for c in columns)
-    if every <= LISTED:
-        return None
-    most = min(every // FEWER, MAX_LEVEL_VECTORS // len(columns))
-    codes = np.unique(codes, axis=0)
-    top = fully_suppressed(columns)
-    found, looked_at = np.concatenate([np.zeros_like(top), top]), 0
-    for i in range(len(codes) - 1):
-        alike = np.unique(_lowest_alike(columns, codes[i], codes[i + 1 :]), axis=0)
-        of_row = np.zeros_like(top)
-        for each in alike:
-            looked_at += 2 * len(of_row)
-            if looked_at > FEWER * most:
-                return None
-            of_row = np.unique(np.concatenate([of_row, np.maximum(of_row, each)]), axis=0)
-        found = np.concatenate([found, of_row])
-    found = np.unique(found, axis=0)
-    return found if len(found) <= most else None
-
-
-def _lowest_alike(columns: Sequence[ColumnLevels], row: Ints32, others: Ints32) -> NDArray[np.int16]:
-    """For each other row the lowest level of each column at which it is like this one, int16 (others, m)."""
-    found = np.empty(others.shape, dtype=np.int16)
-    for j, column in enumerate(columns):
-        alike = column.label_of[:, others[:, j]] == column.label_of[:, row[j], None]
-        found[:, j] = alike.argmax(axis=0)
-    return found
 
 
 def _all_vectors(columns: Sequence[ColumnLevels]) -> NDArray[np.int16]:

@@ -4,15 +4,22 @@ states a bound, and says what would help."""
 from __future__ import annotations
 
 import random
+import time
+from dataclasses import replace
 from itertools import product
 from typing import Literal
 
 import polars as pl
 import pytest
+from effort import examples
+from oracle import optimum
+from strategies import drawn_case
 
 import kanon_milp as km
 from kanon_milp.bounds.built_in import cheapest_loss, cheapest_without_candidates
-from kanon_milp.presolve.instance import prepare
+from kanon_milp.methods.registry import refusal
+from kanon_milp.presolve import preparation
+from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.presolve.reductions import Viability
 from kanon_milp.system.limit import NO_LIMIT, Limit
 
@@ -39,7 +46,8 @@ def people(rows: int) -> km.Problem:
 PREFIXES = {"zip": [4, 3, 2, 1], "edu": [2, 1], "job": [2, 1]}
 
 
-def test_it_is_no_worse_than_greedy_and_goes_on_to_its_limit() -> None:
+def test_it_is_no_worse_than_greedy_and_goes_on_to_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preparation, "FEW_VECTORS", 1 << 20)  # closed candidates would be few enough
     problem = people(1_500)
     greedy = km.solve(problem, method="greedy")
     found = km.solve(problem, time_limit=4)
@@ -71,3 +79,59 @@ def test_the_bound_is_that_of_all_candidates(seed: int) -> None:
     expected = cheapest_loss(instance.subset(Viability().keep(instance)))
     assert cheapest_without_candidates(instance, instance.levels, NO_LIMIT) == expected
     assert cheapest_without_candidates(instance, instance.levels, Limit(0.0)) <= expected
+
+
+@pytest.fixture
+def no_time_for_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preparation, "vectors_in_time", lambda *_: 0)
+    monkeypatch.setattr(preparation, "FEW_VECTORS", 1 << 20)
+
+
+@pytest.mark.usefixtures("no_time_for_candidates")
+@pytest.mark.parametrize("seed", range(examples(20, 5)))
+def test_a_table_of_some_level_vectors_is_no_worse_than_those_without_candidates(seed: int) -> None:
+    """And its bound is one of all tables: brute force."""
+    draw = random.Random(f"some-{seed}")
+    case = replace(drawn_case(draw, (4, 8), sides=False), sides={})
+    best = optimum(case.rows, case.k, **case.judged())
+    found = km.solve(case.problem(), time_limit=1.5)
+    if best is None:
+        assert found.table is None
+        return
+    others = [km.solve(case.problem(), method=name) for name in BASELINES if not refusal(name, case.problem())]
+    if found.exact_objective is None:
+        assert all(other.exact_objective is None for other in others)
+        return
+    assert found.verified
+    assert best <= found.exact_objective
+    assert found.exact_bound is None or found.exact_bound <= best
+    assert all(other.exact_objective is None or found.exact_objective <= other.exact_objective for other in others)
+    assert found.is_optimal == (found.exact_bound == found.exact_objective)
+
+
+BASELINES = ("greedy", "mondrian", "full_domain")
+
+
+@pytest.mark.usefixtures("no_time_for_candidates")
+def test_where_greedy_has_no_time_mondrian_has_the_first_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kanon_milp.heuristics.greedy.greedy_partition", lambda *_: None)
+    problem = people(300)
+    mondrian = km.solve(problem, method="mondrian")
+    found = km.solve(problem, time_limit=3)
+    assert found.exact_objective is not None
+    assert mondrian.exact_objective is not None
+    assert found.exact_objective <= mondrian.exact_objective
+
+
+def test_where_greedy_over_candidates_is_cut_short_it_goes_over_level_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(_: Instance, limit: Limit) -> None:
+        while not limit.over:
+            time.sleep(0.05)
+
+    monkeypatch.setattr("kanon_milp.methods.session.greedy", slow)
+    problem = people(300)
+    greedy = km.solve(problem, method="greedy")
+    found = km.solve(problem, method="search", time_limit=10)
+    assert greedy.objective is not None
+    assert found.trajectory[0][1] is not None
+    assert found.trajectory[0][1] <= greedy.objective + 1e-9

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import random
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -14,10 +16,13 @@ from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
+from present import present
 from strategies import Case, cases
 
 import kanon_milp as km
+from kanon_milp.heuristics import greedy
 from kanon_milp.methods import approximate
+from kanon_milp.problem import recoding
 from kanon_milp.problem.column_values import mixed_key
 
 relaxed = settings(
@@ -77,6 +82,46 @@ def test_many_columns_need_no_candidates() -> None:
         result = km.solve(problem, method=method)
         assert result.verified
         assert result.before.candidates <= 300
+
+
+@given(cases(max_rows=8, sides=False), st.sampled_from(["closed", "near"]))
+@settings(deadline=None)
+def test_greedy_needs_no_level_vectors(case: Case, way: str) -> None:
+    """Where these are too many: closed candidates form the same groups where costs rise from level to level;
+    neighbourhoods form valid ones."""
+    rising = all(case.weights) and all(len(set(costs)) == len(costs) for costs in case.level_costs.values())
+    problem = replace(case, vectors=None).problem()
+    expected = km.solve(problem, method="greedy")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recoding, "MAX_LEVEL_VECTORS", 0)
+        patch.setattr(greedy, "CLOSED_PAIRS", 1 << 20 if way == "closed" else -1)
+        found = km.solve(problem, method="greedy")
+    assert found.verified == expected.verified
+    if way == "closed" and rising:
+        assert found.exact_objective == expected.exact_objective
+    elif expected.table is not None:
+        best = optimum(case.rows, case.k, **{**case.judged(), "vectors": None})
+        assert best is not None
+        assert found.exact_objective is not None
+        assert found.exact_objective >= best
+
+
+@pytest.mark.parametrize("columns", [21, 40])
+def test_methods_that_need_no_candidates_take_any_number_of_columns(columns: int) -> None:
+    """Rows of 40 persons, each three times with one cell changed: what belongs together is found."""
+    draw = random.Random(columns)
+    persons = [[str(draw.randrange(3)) for _ in range(columns)] for _ in range(40)]
+    rows = [list(person) for person in persons for _ in range(3)]
+    for row in rows:
+        row[draw.randrange(columns)] = "changed"
+    frame = pl.DataFrame(rows, schema=[f"c{j}" for j in range(columns)], orient="row")
+    problem = km.Problem(km.Table.from_frame(frame, frame.columns), km.KAnonymity(3))
+    losses = {}
+    for method in (*CUTS, "m_approximation", "greedy"):
+        result = km.solve(problem, method=method)
+        assert result.verified
+        losses[method] = result.exact_objective
+    assert present(losses["greedy"]) <= 3 * len(rows)
 
 
 def test_a_mask_without_a_common_pattern_is_said() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import polars as pl
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import HealthCheck, settings
 from present import present
 
 import kanon_milp as km
+from kanon_milp.verify.tables import SuppressedRows
 
 relaxed = settings(
     deadline=None,
@@ -36,13 +38,36 @@ def test_it_agrees_with_the_model_on_more_rows(privacy: km.Requirement) -> None:
     assert found.backed_by == ("method subset_dp",)
 
 
-@pytest.mark.full
 def test_rows_that_are_alike_are_no_more_sets() -> None:
-    rows = ["a"] * 200 + ["b"] * 150 + ["c"] * 2 + ["d"]
-    problem = km.Problem(km.Table.from_frame(pl.DataFrame({"q": rows}), ["q"]), km.KAnonymity(3))
+    """The kernel keeps few rows of a type: 10,003 rows of six types; the two single ones cost least with their like."""
+    types = ["ax1", "ax2", "bx1", "by2", "cy1", "cz3"]
+    rows = [tuple(row) for row, copies in zip(types, (9_990, 1, 2, 4, 5, 1), strict=True) for _ in range(copies)]
+    frame = pl.DataFrame(rows, schema=["p", "q", "r"], orient="row")
+    # ax2 with one of ax1 loses a cell each; cz3 with one of cy1 two cells each
+    problem = km.Problem(km.Table.from_frame(frame, frame.columns), km.KAnonymity(2))
     found = km.solve(problem, method="subset_dp")
     assert found.is_optimal
-    assert found.exact_objective == 3
+    assert found.exact_objective == 2 * 1 + 2 * 2
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("suppressed_rows", ["strict", "exempt"])
+def test_the_kernel_keeps_the_optimum(seed: int, suppressed_rows: SuppressedRows) -> None:
+    draw = random.Random(seed)
+    k, types = draw.choice([2, 3]), [(a, b) for a in "xy" for b in "uv"]
+    rows = [row for row in types for _ in range(draw.choice([1, 2, 3, 40, 300]))]
+    weights = {"p": draw.choice([1, 2]), "q": draw.choice([1, 0])}
+    recodings: list[Any] = [
+        km.Suppression(weights),
+        km.PatternMask([["keep", "keep"], ["*", "keep"], ["*", "*"]], weights),
+        km.Hierarchies({"q": km.Hierarchy({value: (value, "w", "*") for value in "uv"})}, weights),
+    ]
+    table = km.Table.from_frame(pl.DataFrame(rows, schema=["p", "q"], orient="row"), ["p", "q"])
+    problem = km.Problem(table, km.KAnonymity(k), draw.choice(recodings), suppressed_rows=suppressed_rows)
+    found, model = km.solve(problem, method="subset_dp"), km.solve(problem, method="milp")
+    assert found.proof == model.proof == "optimal"
+    assert found.exact_objective == model.exact_objective
+    assert found.verified
 
 
 def test_sizes_that_would_not_finish_are_refused() -> None:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import random
 import threading
 import time
+from dataclasses import replace
 
 import polars as pl
 import pytest
 from census import Q8, census, census_problem
-from effort import seeds
-from hypothesis import HealthCheck, settings
+from effort import examples, seeds
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from oracle import optimum
 from present import present
+from sensitive_cases import SensitiveCase
+from strategies import Case, cases
 
 import kanon_milp as km
 from kanon_milp.bounds import certify
 from kanon_milp.errors import InputError
+from kanon_milp.presolve import preparation
 from kanon_milp.verify.certificate import check_certificate
 from kanon_milp.verify.tables import SuppressedRows
 
@@ -43,6 +50,42 @@ def test_weights_and_a_mask_agree_with_the_direct_model(reading: SuppressedRows)
         assert (
             km.solve(problem, method="milp").require_optimal().objective == solved(problem).require_optimal().objective
         )
+
+
+def wide(rows: int, columns: int) -> km.Problem:
+    draw = random.Random(columns)
+    frame = pl.DataFrame({f"q{j}": [draw.choice("ab") for _ in range(rows)] for j in range(columns)})
+    return km.Problem(km.Table.from_frame(frame, frame.columns), km.KAnonymity(2))
+
+
+@pytest.mark.parametrize("columns", [12, 21, 40])
+def test_any_number_of_columns_agrees_with_dynamic_programming(columns: int) -> None:
+    problem = wide(14, columns)
+    expected = km.solve(problem, method="subset_dp").require_optimal().objective
+    assert solved(problem).require_optimal().objective == expected
+
+
+@given(cases(max_rows=8, sides=False), st.booleans())
+@settings(relaxed, max_examples=examples(200, 20))
+def test_closures_of_three_rows_are_enough(case: Case, diverse: bool) -> None:
+    """Hierarchies, weights and level costs against brute force, for k = 2, and for l = 2 of values that alternate."""
+    assume(len(case.rows) > 1)
+    case = replace(case, vectors=None, k=1 if diverse else 2)
+    values = ["uvw"[i % 3] for i in range(len(case.rows))]
+    secrets = tuple((value,) for value in values)
+    problem = SensitiveCase(case, secrets, ()).problem([km.LDiversity(2) if diverse else km.KAnonymity(2)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(preparation, "FEW_VECTORS", 0)
+        patch.setattr(preparation, "closed_instance", lambda *_: None)
+        found = solved(problem)
+
+    def diverse_enough(group: tuple[int, ...]) -> bool:
+        held = [values[i] for i in group]
+        return not diverse or 2 * max(map(held.count, held)) <= len(held)
+
+    expected = optimum(case.rows, case.k, requirement=diverse_enough, **case.judged())
+    assert found.exact_objective == expected
+    assert found.proof == ("infeasible" if expected is None else "optimal")
 
 
 def diversity(rows: int) -> km.Problem:

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from random import Random
 from typing import Any
 
 import polars as pl
 import pytest
+from effort import examples
+from oracle import cheapest
 from own_requirement import AtMost
+from strategies import drawn_case
 
 import kanon_milp as km
 from kanon_milp.cli.exit_codes import exit_code
 from kanon_milp.errors import SolverError
+from kanon_milp.presolve.infeasibility import refuse_side_constraints
+from kanon_milp.presolve.instance import compress_table, types_of
 from kanon_milp.solvers.highs import HighsAdapter
 
 SECRET = ["flu-secret", "flu-secret", "flu-secret", "cold-secret", "cancer-secret"]
@@ -21,8 +30,8 @@ def table() -> km.Table:
     return km.Table.from_frame(frame, ["a", "b"], "s", source="t.csv")
 
 
-def message(*privacy: km.Requirement, **more: Any) -> str:
-    result = km.solve(km.Problem(table(), privacy, **more))
+def message(*privacy: km.Requirement, method: str = "auto", **more: Any) -> str:
+    result = km.solve(km.Problem(table(), privacy, **more), method=method)
     assert (result.proof, result.stop_reason, exit_code(result)) == ("infeasible", "infeasible", 3)
     assert result.table is None
     assert "secret" not in result.message
@@ -116,10 +125,10 @@ def test_t_closeness_is_never_infeasible_with_full_suppression() -> None:
 
 
 def test_a_conflict_is_irreducible() -> None:
-    said = message(km.KAnonymity(2), km.TCloseness("1/5"), cost_bound=3, max_groups=4)
+    said = message(km.KAnonymity(2), km.TCloseness("1/5"), cost_bound=5, max_groups=4, method="milp")
     assert said == (
         "no table satisfies all of these together (without any one of them there is a solution): "
-        't-closeness of "s" (t = 1/5, distance = equal, form = short), a loss of at most 3'
+        't-closeness of "s" (t = 1/5, distance = equal, form = short), a loss of at most 5'
     )
 
 
@@ -136,8 +145,8 @@ class CrashesOnceSolved(HighsAdapter):
 
 
 def test_a_solver_that_crashes_while_a_conflict_is_looked_for_does_not_undo_the_proof() -> None:
-    problem = km.Problem(table(), [km.KAnonymity(2), km.TCloseness("1/5")], cost_bound=3, max_groups=4)
-    result = km.solve(problem, CrashesOnceSolved())
+    problem = km.Problem(table(), [km.KAnonymity(2), km.TCloseness("1/5")], cost_bound=5, max_groups=4)
+    result = km.solve(problem, CrashesOnceSolved(), method="milp")
     assert (result.proof, result.stop_reason) == ("infeasible", "infeasible")
     assert result.message.startswith("no table satisfies")
 
@@ -152,7 +161,69 @@ def test_a_single_demand_needs_no_conflict() -> None:
 
 @pytest.mark.parametrize("solver", ["highs", "cbc"])
 def test_more_groups_than_the_requirements_allow(solver: str) -> None:
-    problem = km.Problem(table(), [km.KAnonymity(2)], min_groups=3)
-    result = km.solve(problem, solver)
+    different = km.Table.from_frame(pl.DataFrame({"a": list("wxyz")}), ["a"])
+    result = km.solve(km.Problem(different, [km.KAnonymity(2)], min_groups=2), solver)
     assert result.proof == "infeasible"
-    assert "k-anonymity (k = 2), at least 3 groups" in result.message
+    assert "k-anonymity (k = 2), at least 2 groups" in result.message
+
+
+# --------------------------------------------------------------------------------- side constraints, by counting alone
+
+
+def many_rows(**sides: Any) -> km.Result:
+    """3,000 rows, no two of them alike."""
+    frame = pl.DataFrame({"a": [str(i) for i in range(3000)], "b": [str(i % 7) for i in range(3000)]})
+    return km.solve(km.Problem(km.Table.from_frame(frame, ["a", "b"]), km.KAnonymity(2), **sides), time_limit=60)
+
+
+@pytest.mark.parametrize(
+    ("sides", "said"),
+    [
+        ({"min_groups": 1501}, "min_groups = 1501 is too many groups of 2 rows or more for 3000 rows"),
+        ({"cost_bound": 2999}, "at least 3,000 rows must lose 1 or more each, which is above the cost bound of 2999"),
+        ({"max_groups": 5, "cost_bound": 100}, "at least 3,000 rows must lose 1 or more each"),
+    ],
+)
+def test_side_constraints_that_numbers_of_rows_rule_out_are_refused_before_anything_is_built(
+    sides: dict[str, int], said: str
+) -> None:
+    result = many_rows(**sides)
+    assert (result.proof, result.stop_reason, result.backed_by) == ("infeasible", "infeasible", ("own bound",))
+    assert said in result.message
+    assert result.before.candidates <= 1
+    assert result.seconds["build"] == result.seconds["solve"] == 0
+
+
+def test_few_groups_cannot_keep_many_different_rows() -> None:
+    """Proposition 3 of the Homogeneity paper, where each row type has enough rows to stay as it is."""
+    frame = pl.DataFrame({"a": [str(i // 5) for i in range(100)]})
+    table = km.Table.from_frame(frame, ["a"])
+    asked = km.Problem(table, km.KAnonymity(5), max_groups=4, cost_bound=84)
+    said = "at least 85 rows in at most 4 groups must lose 1 or more each, which is above the cost bound of 84"
+    assert km.solve(asked).message == said
+    assert km.solve(replace(asked, cost_bound=85)).require_optimal().objective == 85
+    assert km.solve(replace(asked, max_groups=20, cost_bound=0)).require_optimal().objective == 0
+
+
+@pytest.mark.parametrize("seed", range(examples(20, 4)))
+def test_what_counting_refuses_has_no_table(seed: int) -> None:
+    """Ten problems, each with all numbers of groups and all losses that matter, against brute force."""
+    refused = 0
+    for number in range(10):
+        case = replace(drawn_case(Random(f"counting-{seed}-{number}"), sides=False), sides={})
+        best = cheapest(case.rows, case.k, **case.judged())
+        problem = case.problem()
+        types = types_of(problem, compress_table(problem))
+        bounds = {max(loss - less, Fraction(0)) for loss in best.values() for less in (0, Fraction(1, 100))}
+        for fewest, most in product([None, *range(1, len(case.rows) + 1)], repeat=2):
+            if fewest is not None and most is not None and fewest > most:
+                continue
+            for bound in (None, *bounds):
+                asked = replace(problem, min_groups=fewest, max_groups=most, cost_bound=bound)
+                if refuse_side_constraints(asked, types) is not None:
+                    refused += 1
+                    assert not any(
+                        (fewest or 1) <= groups <= (most or groups) and (bound is None or loss <= bound)
+                        for groups, loss in best.items()
+                    ), (case, fewest, most, bound)
+    assert refused > 10  # of some thousands

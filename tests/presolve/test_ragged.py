@@ -25,6 +25,8 @@ def test_as_plain_lists(first: list[list[int]], second: list[list[int]], data: s
     assert ragged.lengths.tolist() == [len(each) for each in first]
     assert ragged.list_of_value().tolist() == [s for s, each in enumerate(first) for _ in each]
     assert read(ragged.joined(Ragged.of(second), Ragged.of(first))) == first + second + first
+    order = data.draw(st.lists(st.sampled_from(range(len(first))))) if first else []
+    assert read(ragged.taken(np.array(order, dtype=np.int64))) == [first[s] for s in order]
     keep = np.array(data.draw(st.lists(st.booleans(), min_size=len(first), max_size=len(first))), dtype=bool)
     assert read(ragged.subset(keep)) == [each for each, kept in zip(first, keep, strict=True) if kept]
     assert ragged.values[ragged.of_kept(keep)].tolist() == ragged.subset(keep).values.tolist()

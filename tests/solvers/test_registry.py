@@ -97,7 +97,7 @@ def refusal(*arguments, **more):
 
 
 result = km.solve(problem, "scipy").require_optimal()
-impossible = km.solve(km.Problem(table, km.KAnonymity(3), max_groups=2, cost_bound=1), "scipy")
+impossible = km.solve(km.Problem(table, km.KAnonymity(3), max_groups=2, cost_bound=5), "scipy")
 ways = {"method": ["milp", "search", "auto"], "formulation": ["strong", "textbook", "groups"]}
 print(json.dumps({
     "objective": result.objective,

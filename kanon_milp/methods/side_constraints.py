@@ -1,0 +1,165 @@
+"""Side constraints at minimum loss: first the problem without them, whose bound holds with them, too, and whose table
+is the answer where it satisfies them; then direct MILP from there.
+
+The methods for large tables judge each group alone, and side constraints are about all groups together. So one that
+does not bind costs nothing, and one that does has the bound of the problem without it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from kanon_milp.methods.direct import settled, solve_milp
+from kanon_milp.methods.outcome import Bound, Found, Outcome, Scale
+from kanon_milp.methods.result import Result
+from kanon_milp.methods.session import Session
+from kanon_milp.methods.tracker import Tracker
+from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.infeasibility import refuse_side_constraints, side_constraints
+from kanon_milp.presolve.instance import compress_table, types_of
+from kanon_milp.presolve.partition import assignment_of_groups
+from kanon_milp.problem.exact import in_words
+from kanon_milp.problem.problem import Problem
+from kanon_milp.solvers.proof import REGISTERED, Backing
+from kanon_milp.system.limit import AlsoSet
+from kanon_milp.system.parameters import number, parameters
+from kanon_milp.verify import verify
+
+
+@parameters("side_constraints")
+@dataclass(frozen=True)
+class SideConstraintsParams:
+    """The problem without its side constraints, which comes first."""
+
+    share: float = number(0.3, "of the time left, after which it ends if no table so far satisfies them", most=1)
+    seconds: float = number(120.0, "the same, where there is no time limit")
+
+
+def has_free_problem(problem: Problem) -> bool:
+    """Whether the problem without its side constraints comes first."""
+    return problem.objective == "loss" and problem.separable and bool(side_constraints(problem))
+
+
+def solve_free_first(
+    problem: Problem, begun: Callable[[Problem], Session], solved: Callable[[Session, Tracker | None], Result]
+) -> Result:
+    """The result of a problem with side constraints.
+
+    begun: a session of a problem. solved: the result of one; the tracker is for the hybrid method alone.
+    """
+    if refuse_side_constraints(problem, types_of(problem, compress_table(problem))) is not None:
+        return solved(begun(problem), None)  # it says so at once
+    free = begun(replace(problem, cost_bound=None, min_groups=None, max_groups=None))
+    if free.prepared.obstacle is not None:
+        return replace(solved(free, None), problem=problem)
+    ended = AlsoSet(free.interrupt or threading.Event())
+    tracker = Satisfying(free.instance.levels.unit, free.clock.began, free.on_progress, problem=problem, ended=ended)
+    timer = _timer(free, tracker)
+    try:
+        first = solved(replace(free, interrupt=ended), tracker)
+    finally:
+        timer.cancel()
+    if first.proof == "infeasible":
+        return replace(first, problem=problem)
+    bound = Bound() if first.backed_by[:1] == (REGISTERED,) else Bound(first.exact_bound, first.backed_by)
+    found = _found(first, problem)
+    if found is not None and not (first.stop_reason == "interrupted" and not free.limit.asked):
+        return replace(first, problem=problem, report=found.report)
+    free = replace(free, prepared=replace(free.prepared, problem=problem))
+    most = problem.exact_cost_bound
+    if found is None and bound.value is not None and most is not None and bound.value > most:
+        said = f"each table loses at least {in_words(bound.value)}, which is above the cost bound of {in_words(most)}"
+        refused = Outcome(phases=first.phases, trajectory=_bounds(first)).infeasible(bound.backed_by, said)
+        return free.end(refused)
+    if found is None and tracker.kept is not None:
+        kept = free.release(tracker.kept)
+        found = kept if kept.report.ok else None
+    rest = begun(problem)
+    so_far = Outcome(bound=bound, phases=first.phases, trajectory=_bounds(first))
+    if rest.prepared.shortage is not None or rest.limit.over:
+        return _ended(rest, so_far.stopped(rest.limit.reason), found)
+    if found is not None:
+        known = assignment_of_groups(rest.prepared, found.groups)
+        if known is not None and known.within(problem, rest.instance.levels.unit):
+            rest = replace(rest, known=known)
+    result = settled(rest) or solve_milp(rest, known=None if bound.value is None else replace(so_far, phases=()))
+    result = replace(result, phases=(*first.phases, *result.phases), dual=first.dual, required=first.required)
+    if found is None or found.objective is None or result.proof == "optimal":
+        return result
+    if result.exact_objective is not None and result.exact_objective <= found.objective:
+        return result
+    if result.proof == "infeasible":
+        return _ended(rest, so_far.failed("infeasible is said, which a verified table refutes"), found)
+    bound = Bound(result.exact_bound, result.backed_by)
+    return _ended(rest, replace(so_far, bound=bound).stopped(result.stop_reason, result.message), found)
+
+
+def _ended(session: Session, outcome: Outcome, found: Found | None) -> Result:
+    """The result with this table, or with a first one."""
+    if found is None:
+        return session.end(session.fallback(outcome))
+    return session.end(outcome.with_table(found, Scale.of_problem(session.instance)))
+
+
+@dataclass
+class Satisfying(Tracker):
+    """Keeps also the cheapest of the tables that satisfy the side constraints, which is the incumbent for whoever
+    watches.
+
+    problem: with them. ended: set once it is proven that no table loses as little as they ask for.
+    """
+
+    problem: Problem | None = None
+    ended: threading.Event = field(default_factory=threading.Event)
+    kept: Assignment | None = None
+
+    def better(self, assignment: Assignment | None) -> None:
+        """As for every tracker."""
+        with self._lock:
+            cheaper = assignment is not None and (self.kept is None or assignment.cost < self.kept.cost)
+            if cheaper and assignment is not None and self.problem is not None:
+                self.kept = assignment if assignment.within(self.problem, self.unit) else self.kept
+        super().better(assignment)
+
+    def higher(self, bound: int, backed_by: tuple[Backing, ...]) -> None:
+        """As for every tracker."""
+        super().higher(bound, backed_by)
+        most = None if self.problem is None else self.problem.exact_cost_bound
+        if most is not None and self.proven * self.unit > most:
+            self.ended.set()
+
+    @property
+    def loss(self) -> float | None:
+        """Of the cheapest table that satisfies the side constraints, in the problem's units."""
+        return None if self.kept is None else self.kept.cost * float(self.unit)
+
+
+def _timer(free: Session, tracker: Satisfying) -> threading.Timer:
+    """Ends the problem without side constraints after its share of the time, if no table satisfies them by then; where
+    work is counted no clock plays a part."""
+    params, left = free.parameters.of(SideConstraintsParams), free.limit.seconds
+
+    def look() -> None:
+        if tracker.kept is None:
+            tracker.ended.set()
+
+    timer = threading.Timer(params.seconds if left is None else params.share * left, look)
+    timer.daemon = True
+    if free.iterations is None and free.options.node_limit is None:
+        timer.start()
+    return timer
+
+
+def _found(first: Result, problem: Problem) -> Found | None:
+    """The table of a result, if it is one of the problem with side constraints."""
+    if first.table is None or first.groups is None:
+        return None
+    report = verify(problem, first.table, partition=first.groups.tolist())
+    return Found(first.table, first.groups, report, first.exact_objective) if report.ok else None
+
+
+def _bounds(first: Result) -> tuple[tuple[float, float | None, float | None], ...]:
+    """What it has proven when; its tables do not satisfy the side constraints, or may not."""
+    return tuple((seconds, None, bound) for seconds, _, bound in first.trajectory)

@@ -1,0 +1,92 @@
+"""Side constraints: the problem without them comes first, so that what does not bind costs nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from random import Random
+from threading import Event
+from typing import Any
+
+import polars as pl
+import pytest
+from effort import examples
+from oracle import cheapest
+from present import present
+from strategies import drawn_case
+
+import kanon_milp as km
+
+BY_SEARCH = {"auto.limited_pairs": 1, "auto.search_pairs": 1, "auto.few_pairs": 0}
+
+
+def problem(rows: int = 120, **sides: Any) -> km.Problem:
+    draw = Random(3)
+    frame = pl.DataFrame({f"q{j}": [draw.choice("abc") for _ in range(rows)] for j in range(4)})
+    return km.Problem(km.Table.from_frame(frame, frame.columns), km.KAnonymity(3), **sides)
+
+
+@pytest.mark.parametrize("limit", [None, 20.0])
+@pytest.mark.parametrize("seed", range(examples(20, 2)))
+def test_it_agrees_with_brute_force(seed: int, limit: float | None) -> None:
+    """For all numbers of groups and losses around the optimum; within a limit the hybrid method comes first."""
+    draw = Random(f"sides-{seed}")
+    for _ in range(4):
+        case = replace(drawn_case(draw, (2, 8), sides=False), sides={})
+        best = cheapest(case.rows, case.k, **case.judged())
+        loss = draw.choice([Fraction(0), *best.values()])
+        sides: dict[str, Any] = {"cost_bound": draw.choice([None, loss, loss + Fraction(1, 2)])}
+        sides["min_groups"] = draw.choice([None, draw.randint(1, 3)])
+        sides["max_groups"] = draw.choice([None, draw.randint(sides["min_groups"] or 1, 4)])
+        possible = [
+            loss
+            for groups, loss in best.items()
+            if (sides["min_groups"] or 1) <= groups <= (sides["max_groups"] or groups)
+            and (sides["cost_bound"] is None or loss <= sides["cost_bound"])
+        ]
+        found = km.solve(replace(case.problem(), **sides), time_limit=limit, parameters=BY_SEARCH if limit else None)
+        if possible:
+            assert found.require_optimal().exact_objective == min(possible), (case, sides)
+        else:
+            assert found.proof == "infeasible", (case, sides)
+
+
+@pytest.mark.parametrize("name", ["cost_bound", "min_groups", "max_groups"])
+def test_what_does_not_bind_costs_nothing(name: str) -> None:
+    free = km.solve(problem(), time_limit=60, parameters=BY_SEARCH).require_optimal()
+    groups = present(free.report).groups
+    most: dict[str, Any] = {"cost_bound": free.exact_objective, "min_groups": groups, "max_groups": groups}
+    asked = problem(**{name: most[name]})
+    found = km.solve(asked, time_limit=60, parameters=BY_SEARCH).require_optimal()
+    assert found.objective == free.objective
+    assert found.problem is asked
+    assert found.solver.method == "search"
+    assert [run.name for run in found.phases][:1] == [run.name for run in free.phases][:1]
+    assert km.verify(asked, found.table).ok
+
+
+def test_the_bound_without_side_constraints_refuses_a_lower_cost_bound() -> None:
+    free = km.solve(problem()).require_optimal()
+    asked = problem(cost_bound=present(free.exact_objective) - 1)
+    found = km.solve(asked, time_limit=60, parameters=BY_SEARCH)
+    assert found.proof == "infeasible"
+    assert found.table is None
+    assert f"each table loses at least {free.objective}" in found.message
+
+
+def test_one_that_binds_has_a_bound_and_a_table() -> None:
+    free = km.solve(problem()).require_optimal()
+    groups = present(free.report).groups
+    found = km.solve(problem(max_groups=groups // 2), time_limit=10, parameters=BY_SEARCH)
+    assert found.verified
+    assert present(found.report).groups <= groups // 2
+    assert present(free.exact_objective) <= present(found.exact_bound) <= present(found.exact_objective)
+    assert all(loss is None or loss >= present(free.objective) for _, loss, _ in found.trajectory)
+
+
+def test_an_interruption_ends_both() -> None:
+    stop = Event()
+    stop.set()
+    found = km.solve(problem(max_groups=2), interrupt=stop)
+    assert found.stop_reason == "interrupted"
+    assert found.verified  # all rows as one group

@@ -1,0 +1,172 @@
+"""Closed candidates are what dominance leaves of all candidates, and enough for a best table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from random import Random
+from typing import Any
+
+import oracle
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from sensitive_cases import SensitiveCase, sensitive_cases
+from strategies import Case, by_hypothesis, drawn_case
+
+import kanon_milp as km
+from kanon_milp.errors import TooManyLevelVectorsError
+from kanon_milp.presolve import preparation
+from kanon_milp.presolve.closures import closed_instance, closures_suffice
+from kanon_milp.presolve.instance import Instance, compress_table, prepare, types_of
+from kanon_milp.presolve.reductions import OPEN, reduce
+
+
+def closed(problem: km.Problem, most: float = math.inf) -> Instance | None:
+    return closed_instance(problem, types_of(problem, compress_table(problem)), most)
+
+
+def covers(instance: Instance) -> dict[tuple[int, ...], int]:
+    """The cover of each candidate, and its cost."""
+    c = instance.candidates
+    found = {tuple(each): int(cost) for each, cost in zip(c.cover_lists(), c.cost, strict=True)}
+    assert len(found) == c.count - int(instance.exempt.any() and instance.exempt_reading and c.count > len(found))
+    return found
+
+
+def viable(instance: Instance) -> Instance:
+    return reduce(instance, OPEN)[-1].instance
+
+
+free = by_hypothesis(partial(drawn_case, rows=(1, 9), sides=False)).map(lambda case: replace(case, vectors=None))
+
+
+@given(free)
+@settings(deadline=None)
+def test_closed_candidates_are_those_that_no_other_dominates(case: Case) -> None:
+    problem = case.problem()
+    found = closed(problem)
+    assert found is not None
+    assert covers(viable(found)) == covers(reduce(prepare(problem))[-1].instance)
+    c = found.candidates
+    assert c.support.tolist() == [int(found.types.counts[list(cover)].sum()) for cover in c.cover_lists()]
+    assert (found.levels.costs[c.vector] == c.cost).all()
+    assert len(set(map(tuple, found.levels.vectors.tolist()))) == found.levels.count
+
+
+@given(sensitive_cases())
+@settings(deadline=None)
+def test_they_are_so_under_requirements_about_sensitive_values(case: SensitiveCase) -> None:
+    problem = replace(case, case=replace(case.case, vectors=None, sides={})).problem()
+    if closures_suffice(problem):
+        found = closed(problem)
+        assert found is not None
+        assert covers(viable(found)) == covers(reduce(prepare(problem))[-1].instance)
+
+
+@given(by_hypothesis(partial(drawn_case, rows=(1, 8), sides=True)))
+@settings(deadline=None)
+def test_a_best_table_needs_no_others(case: Case) -> None:
+    """Hierarchies, weights, level costs, masks, exempt rows and side constraints against brute force."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(preparation, "FEW_VECTORS", 0)
+        result = km.solve(case.problem(), method="milp")
+    expected = oracle.optimum(case.rows, case.k, **case.judged())
+    assert result.exact_objective == expected
+    assert result.proof == ("infeasible" if expected is None else "optimal")
+
+
+def least_loss(
+    rows: Sequence[tuple[str, ...]], k: int, paths: Mapping[str | None, tuple[str | None, ...]] | None = None
+) -> Fraction:
+    """The least loss, by trying every partition of the rows: each group is released at the lowest common labels.
+
+    paths: labels of each value by level, for every column; without them a cell is kept or suppressed.
+    """
+
+    def cost(column: tuple[str, ...]) -> Fraction:
+        alike = [
+            len(set(labels)) == 1 for labels in zip(*((paths or {}).get(v, (v, "*")) for v in column), strict=True)
+        ]
+        return Fraction(alike.index(True), len(alike) - 1)
+
+    of_group: dict[int, Fraction] = {0: Fraction(0)}
+    for group in range(1, 1 << len(rows)):
+        chosen = [row for i, row in enumerate(rows) if group >> i & 1]
+        if len(chosen) >= k:
+            of_group[group] = len(chosen) * sum(map(cost, zip(*chosen, strict=True)), Fraction(0))
+    best = {0: Fraction(0)}
+    for left in range(1, 1 << len(rows)):
+        first, rest = left & -left, left & (left - 1)
+        parts = ((first | part, rest & ~part) for part in oracle.submasks(rest))
+        sums = [of_group[part] + best[others] for part, others in parts if part in of_group and others in best]
+        if sums:
+            best[left] = min(sums)
+    return best[(1 << len(rows)) - 1]
+
+
+def wide(n: int, m: int, values: int, seed: int) -> list[tuple[str, ...]]:
+    draw = Random(seed)
+    return [tuple(str(draw.randrange(values)) for _ in range(m)) for _ in range(n)]
+
+
+def problem_of(rows: Sequence[tuple[str, ...]], k: int) -> km.Problem:
+    frame = pl.DataFrame(rows, schema=[f"q{j}" for j in range(len(rows[0]))], orient="row")
+    return km.Problem(km.Table.from_frame(frame, frame.columns), km.KAnonymity(k))
+
+
+@pytest.mark.parametrize(("m", "values", "k"), [(18, 2, 2), (20, 2, 3), (21, 3, 2), (30, 2, 3), (60, 2, 2), (60, 4, 3)])
+def test_many_columns_have_few_closed_candidates(m: int, values: int, k: int) -> None:
+    rows = wide(10, m, values, m)
+    result = km.solve(problem_of(rows, k))
+    assert result.proof == "optimal"
+    assert result.exact_objective == least_loss(rows, k)
+    assert result.before.candidates < 1 << 10
+
+
+@pytest.mark.parametrize(("m", "height"), [(11, 3), (8, 5), (8, 4)])
+def test_many_levels_have_few_closed_candidates(m: int, height: int) -> None:
+    """11 columns of four levels, or 8 of five or six, have more level vectors than are listed, or nearly so."""
+    levels = range(1, height)
+    paths: dict[str | None, tuple[str | None, ...]] = {
+        str(v): (str(v), *(f"{v >> level}/{level}" for level in levels), "*") for v in range(1 << height)
+    }
+    rows = wide(8, m, 1 << height, m)
+    recoding = km.Hierarchies({f"q{j}": km.Hierarchy(paths) for j in range(m)})
+    result = km.solve(replace(problem_of(rows, 2), recoding=recoding))
+    assert (result.proof, result.exact_objective) == ("optimal", least_loss(rows, 2, paths))
+
+
+def test_too_many_of_them_are_given_up() -> None:
+    problem = problem_of(wide(12, 24, 2, 1), 2)
+    found = closed(problem)
+    assert found is not None
+    pairs = found.candidates.pairs
+    again = closed(problem, pairs)
+    assert again is not None
+    assert again.candidates.pairs == pairs
+    assert closed(problem, pairs - 1) is None
+
+
+@pytest.mark.parametrize(
+    "asked", [{"min_groups": 1}, {"objective": "max_groups"}, {"recoding": km.PatternMask([["*"] * 24])}]
+)
+def test_what_needs_others_does_not_get_closed_ones_alone(asked: dict[str, Any]) -> None:
+    problem = replace(problem_of(wide(12, 24, 2, 1), 2), **asked)
+    assert not closures_suffice(problem)
+    with pytest.raises(ValueError, match="closed candidates are not enough"):
+        closed(problem)
+    if "recoding" not in asked:
+        with pytest.raises(TooManyLevelVectorsError):
+            km.solve(problem)
+
+
+def test_closed_candidates_of_adult_are_those_that_were_counted() -> None:
+    names = ["sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation"]
+    adult = km.datasets.load("adult").select(names)
+    found = closed(km.Problem(km.Table.from_frame(adult, names), km.KAnonymity(5)))
+    assert found is not None
+    assert (found.candidates.count, found.candidates.pairs) == (98_626, 3_186_376)
