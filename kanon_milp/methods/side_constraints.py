@@ -11,6 +11,8 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from kanon_milp.methods.direct import settled, solve_milp
 from kanon_milp.methods.outcome import Bound, Found, Outcome, Scale
 from kanon_milp.methods.result import Result
@@ -19,10 +21,11 @@ from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.infeasibility import refuse_side_constraints, side_constraints
 from kanon_milp.presolve.instance import compress_table, types_of
-from kanon_milp.presolve.partition import assignment_of_groups
+from kanon_milp.presolve.partition import Partition, assignment_of_groups, partition_of_groups, released_partition
 from kanon_milp.problem.exact import in_words
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers.proof import REGISTERED, Backing
+from kanon_milp.system.arrays import Ints
 from kanon_milp.system.limit import AlsoSet
 from kanon_milp.system.parameters import number, parameters
 from kanon_milp.verify import verify
@@ -76,6 +79,8 @@ def solve_free_first(
     if found is None and tracker.kept is not None:
         kept = free.release(tracker.kept)
         found = kept if kept.report.ok else None
+    if found is None and first.groups is not None and problem.max_groups is not None:
+        found = _in_fewer_groups(free, first.groups, problem.max_groups)
     rest = begun(problem)
     so_far = Outcome(bound=bound, phases=first.phases, trajectory=_bounds(first))
     if rest.prepared.shortage is not None or rest.limit.over:
@@ -158,6 +163,26 @@ def _found(first: Result, problem: Problem) -> Found | None:
         return None
     report = verify(problem, first.table, partition=first.groups.tolist())
     return Found(first.table, first.groups, report, first.exact_objective) if report.ok else None
+
+
+def _in_fewer_groups(session: Session, groups: Ints, most: int) -> Found | None:
+    """A table with the groups whose rows would lose most if they were suppressed; all others are one group."""
+    before = session.prepared.before
+    made = released_partition(before, partition_of_groups(before, groups))
+    if made is None:
+        return None
+    instance, table = made
+    rows = np.bincount(table.candidate, weights=table.rows, minlength=instance.candidates.count)
+    kept = np.argsort(-rows * (instance.levels.costs.max() - instance.candidates.cost), kind="stable")[: most - 1]
+    number = np.full(instance.candidates.count, len(kept))
+    number[kept] = np.arange(len(kept))
+    made = released_partition(before, Partition(number[table.candidate], table.row_type, table.rows))
+    if made is None:
+        return None
+    instance, table = made
+    prepared = replace(session.prepared, before=instance, instance=instance, steps=[])
+    found = replace(session, prepared=prepared).release(table)
+    return found if found.report.ok else None
 
 
 def _bounds(first: Result) -> tuple[tuple[float, float | None, float | None], ...]:

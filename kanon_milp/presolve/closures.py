@@ -22,6 +22,7 @@ from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import Levels, fully_suppressed
 from kanon_milp.system.arrays import Flags, Ints, Ints32
 
+MOST_COLUMNS = 300  # columns that divide the rows differently; every two of them are compared again and again
 AT_ONCE = 1 << 20  # pairs that are divided in one go
 MOST_TYPES = 120  # row types, of which there are 280,000 sets of three
 
@@ -46,7 +47,7 @@ def closures_suffice(problem: Problem) -> bool:
 
 def closed_instance(problem: Problem, types: RowTypes, most: float = math.inf) -> Instance | None:
     """The instance with the closed candidates that can be open, and with the fully suppressed one where rows in it are
-    exempt; None where these have more than `most` (row type, candidate) pairs.
+    exempt; None where these have more than `most` (row type, candidate) pairs, or there are too many columns.
 
     Raises ValueError for a problem that needs others (`closures_suffice`).
     """
@@ -55,19 +56,27 @@ def closed_instance(problem: Problem, types: RowTypes, most: float = math.inf) -
     root = _root(problem, types)
     top = root.levels
     axes = [_Axis.of(column, types.codes[:, j]) for j, column in enumerate(top.columns)]
+    # columns that divide the row types alike at each level are in the same class everywhere
+    kinds: dict[tuple[bytes, ...], int] = {}
+    kind = [kinds.setdefault(axis.divisions, len(kinds)) for axis in axes]
+    if len(kinds) > MOST_COLUMNS:
+        return None
 
     def viable(classes: Ints32, covers: Ragged[np.int32]) -> Flags:
         """What columns that are not divided yet leave open is at the top, so this is what the level vectors give."""
-        vectors = np.stack([axis.levels[classes[:, j]] for j, axis in enumerate(axes)], axis=1)
+        vectors = np.stack([axis.levels[classes[:, kind[j]]] for j, axis in enumerate(axes)], axis=1)
         levels = replace(top, vectors=vectors.astype(np.int16), costs=np.zeros(len(vectors), np.int64))
         made = _candidates(types, levels, np.arange(len(vectors)), covers)
         return Viability().keep(replace(root, levels=levels, candidates=made, exempt=np.zeros(made.count, bool)))
 
-    found = closed_sets(axes, types.counts, root.smallest_size, most, None if problem.size_only else viable)
+    distinct = [axes[kind.index(each)] for each in range(len(kinds))]
+    found = closed_sets(distinct, types.counts, root.smallest_size, most, None if problem.size_only else viable)
     if found is None:
         return None
     classes, covers = found
-    vectors = np.stack([axis.lowest(classes[:, j], covers) for j, axis in enumerate(axes)], axis=1).astype(np.int16)
+    vectors = np.stack([axis.lowest(classes[:, kind[j]], covers) for j, axis in enumerate(axes)], axis=1).astype(
+        np.int16
+    )
     return _instance(root, vectors, covers)
 
 
@@ -158,6 +167,12 @@ class _Axis:
     def top(self) -> int:
         """The class of the top."""
         return len(self.levels) - 1
+
+    @property
+    def divisions(self) -> tuple[bytes, ...]:
+        """How the row types are divided in each class: of each of them the first one that is like it."""
+        first = (np.unique(label, return_index=True, return_inverse=True)[1:] for label in self.label)
+        return tuple(at[number].tobytes() for at, number in first)
 
     def classes(self, covers: Ragged[np.int32]) -> Ints32:
         """For each set of row types the lowest class in which they are alike, int32 (sets,)."""

@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 from effort import examples
 from oracle import optimum
+from present import present
 from strategies import drawn_case
 
 import kanon_milp as km
@@ -62,6 +63,13 @@ def test_it_is_no_worse_than_greedy_and_goes_on_to_its_limit(monkeypatch: pytest
     assert found.seconds["total"] > 2  # of 4; with no time for another round it ends a little earlier
     assert found.message.startswith("Not enough time to examine all 4,608 patterns; this table uses ")
     assert found.message.endswith(" of them. Try a longer --time-limit.")
+
+
+def test_closed_candidates_of_some_thousand_level_vectors_are_quickly_had() -> None:
+    found = km.solve(people(1_500), time_limit=10)
+    assert found.verified
+    assert "patterns" not in found.message
+    assert present(found.gap) < 0.2
 
 
 @pytest.mark.parametrize("seed", range(20))

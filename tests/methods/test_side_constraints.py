@@ -16,6 +16,9 @@ from present import present
 from strategies import drawn_case
 
 import kanon_milp as km
+from kanon_milp.methods import side_constraints
+from kanon_milp.methods.outcome import Outcome
+from kanon_milp.methods.session import Session
 
 BY_SEARCH = {"auto.limited_pairs": 1, "auto.search_pairs": 1, "auto.few_pairs": 0}
 
@@ -90,3 +93,17 @@ def test_an_interruption_ends_both() -> None:
     found = km.solve(problem(max_groups=2), interrupt=stop)
     assert found.stop_reason == "interrupted"
     assert found.verified  # all rows as one group
+
+
+def test_a_table_of_fewer_groups_is_made_of_the_one_without_side_constraints(monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_late(session: Session, known: Outcome | None = None) -> km.Result:
+        return session.end_early("time_limit", known=known)
+
+    monkeypatch.setattr(side_constraints, "solve_milp", too_late)
+    free = km.solve(problem()).require_optimal()
+    most = present(free.report).groups // 2
+    found = km.solve(problem(max_groups=most), time_limit=60, parameters=BY_SEARCH)
+    assert found.verified
+    assert present(found.report).groups <= most
+    assert present(free.objective) <= present(found.objective) < 0.9 * 120 * 4  # all cells
+    assert found.bound == free.objective
