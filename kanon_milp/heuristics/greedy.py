@@ -142,8 +142,8 @@ def _all_formed(
 
     Where these are too many to go through, from the cheapest closed candidate on, which forms the same groups where
     costs rise from level to level: what is alike under a level vector and large enough, but not closed, was a group
-    before. Where those are too many as well,
-    from the cheapest neighbourhood on. left: rows that are not placed yet, which changes.
+    before. Where those are too many as well, from the cheapest neighbourhood on. left: rows that are not
+    placed yet, which changes.
     """
     problem, types = instance.problem, instance.types
     try:
