@@ -254,9 +254,9 @@ class RequiredEvaluator(Evaluator):
         return phi
 
     def thetas(self, point: Floats, v: int) -> Floats:
-        """θ of one relaxation, 0 for one without a charge."""
+        """θ of one relaxation, 0 for one without a charge; none is charged at a point of multipliers alone."""
         count = self.instance.candidates.count
-        if v not in self.charged:
+        if v not in self.charged or len(point) == self.types:
             return np.zeros(count)
         begin = self.types + self.charged.index(v) * count
         return point[begin : begin + count].copy()  # the search for charges changes them

@@ -158,6 +158,9 @@ class Subproblems:
     side_over: NDArray[np.uint8]
 
     def __init__(self, tree: TreeArrays[Any], candidates: ValuedCandidates[Any], rows: ValuedRows[Any]) -> None:
+        count = len(candidates.cost)
+        if {len(candidates.least), len(candidates.support), len(candidates.thetas)} != {count}:
+            raise ValueError(f"arrays of {count} candidates have other lengths")
         self.own, self.children, self.of_value, self.of_node = tree[:4]
         self.presence, self.convex, self.star = tree.presence, tree.convex, tree.star
         self.indptr, self.members, self.cell_indptr, self.cell_value, self.cell_begin = candidates[:5]

@@ -186,6 +186,17 @@ def test_charges_are_gone_on_from() -> None:
     assert required_bound(instance, iterations=60, point=first).value >= first.value
 
 
+def test_a_point_of_multipliers_alone_charges_nothing() -> None:
+    instance = census_instance(CENSUS["work"])
+    at = RequiredEvaluator(instance)
+    multipliers = at.start()[: at.types] + 0.5
+    for v in range(len(at.relaxed)):
+        none = at.thetas(multipliers, v)
+        assert none.shape == (instance.candidates.count,)
+        assert not none.any()
+    assert at(multipliers).value == at(np.concatenate([multipliers, np.zeros(len(at.right) - at.types)])).value
+
+
 def test_guides_for_a_construction_come_with_the_point() -> None:
     instance = census_instance(CENSUS["shares"])
     point = required_bound(instance, iterations=60)
