@@ -145,7 +145,15 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
     "Method": (
         km.Method,
         {"name": "mine", "about": "", "run": print},
-        {"name": "text", "about": "text", "run": "", "refuses": "", "takes": "", "candidates": "truth"},
+        {
+            "name": "text",
+            "about": "text",
+            "run": "",
+            "refuses": "",
+            "takes": "",
+            "candidates": "truth",
+            "small_groups": "truth",
+        },
     ),
     "PSensitivity": (km.PSensitivity, {"p": 2}, {"p": "whole", "sensitive": "none whole text"}),
     "PatternMask": (

@@ -186,7 +186,7 @@ def test_messages_name_what_is_known_and_no_more(tmp_path: Path) -> None:
         assert len(done.stderr) < 400
     assert "`kanon-milp doctor` lists all" in run(*asked, "--solver", "nothing").stderr
     infeasible = " ".join(run(*asked, "--cost-bound", "1").stdout.split())
-    assert "infeasible: no table satisfies" in infeasible
+    assert "infeasible: at least 3 rows must lose" in infeasible
     assert "proven:" not in infeasible
 
 
