@@ -174,7 +174,9 @@ def _compiler() -> str:
 
 def _flags() -> list[str]:
     """Without contraction to fused operations, which would give other bits on other processors."""
-    return ["/O2", "/fp:precise"] if sys.platform == "win32" else ["-O2", "-g0", "-w", "-ffp-contract=off"]
+    if sys.platform == "win32":
+        return ["/O2", "/fp:precise"]
+    return ["-O0" if _wanted() == "debug" else "-O2", "-g0", "-w", "-ffp-contract=off"]
 
 
 def _run(command: list[str], folder: Path) -> None:
