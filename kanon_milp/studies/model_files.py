@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
+from string import Template
 from typing import Any
 
 from kanon_milp.errors import InputError, nearest, unreadable
@@ -126,6 +128,18 @@ def parse_toml(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: a number has too many digits, or a date does not exist") from None
 
 
+def named_file(path: Path, name: str) -> Path:
+    """The file or folder that a model file or study names, relative to its own folder. `$NAME` and `${NAME}` stand for
+    environment variables. Raises InputError where one is not set."""
+    try:
+        return path.parent / Template(name).substitute(os.environ)
+    except KeyError as missing:
+        variable = missing.args[0]
+        raise InputError(f'{path}: "{name}" needs the environment variable {variable}, which is not set') from None
+    except ValueError:
+        raise InputError(f'{path}: "{name}": a dollar sign begins a variable; write $$ for the sign itself') from None
+
+
 def _one_of(table: Mapping[str, Any], keys: Sequence[str], where: str, path: Path, *, required: bool) -> str | None:
     found = [key for key in keys if key in table]
     if len(found) > 1 or (required and not found):
@@ -142,7 +156,7 @@ def _table(data: Mapping[str, Any], path: Path) -> Table:
     if kind == "file":
         csv = {key: data[key] for key in ("delimiter", "encoding", "missing_values", "header", "rows") if key in data}
         assert qi is not None
-        return read_table(path.parent / data["file"], qi, sensitive, **csv, **options)
+        return read_table(named_file(path, data["file"]), qi, sensitive, **csv, **options)
     if kind == "dataset":
         frame = datasets.load(data["dataset"])
     else:
@@ -185,7 +199,7 @@ def _recoding(entries: Mapping[str, Any], table: Table, path: Path) -> Recoding:
     kind = _one_of(entries, ("mask", "patterns", "random_patterns"), "recoding", path, required=False)
     mask: PatternMask | Path | None = None
     if kind == "mask":
-        mask = path.parent / entries["mask"]
+        mask = named_file(path, entries["mask"])
     elif kind == "patterns":
         if not all(isinstance(pattern, list) for pattern in entries["patterns"]):
             raise InputError(f"{path}: [recoding] patterns: each pattern is a list of cells")
@@ -194,7 +208,7 @@ def _recoding(entries: Mapping[str, Any], table: Table, path: Path) -> Recoding:
         mask = PatternMask.random(
             table.quasi_identifiers, entries["random_patterns"], entries.get("random_seed", 0), weights
         )
-    folder = path.parent / entries["hierarchies"] if "hierarchies" in entries else None
+    folder = named_file(path, entries["hierarchies"]) if "hierarchies" in entries else None
     if folder is None and "level_costs" in entries:
         raise InputError(f"{path}: [recoding] level_costs needs hierarchies; weights set the cost of suppressing")
     return read_recoding(

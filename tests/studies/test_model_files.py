@@ -68,3 +68,18 @@ def test_a_copy_holds_what_the_model_reads_and_nothing_else(tmp_path: Path) -> N
 
 def test_a_copy_needs_a_name(tmp_path: Path) -> None:
     assert run("models", "--copy", str(tmp_path)).returncode == 2
+
+
+def test_a_variable_names_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "t.csv").write_text("a,b\n1,x\n1,y\n")
+    model = tmp_path / "m.toml"
+    model.write_text('[data]\nfile = "$PLACE/t.csv"\nquasi_identifiers = ["a", "b"]\n[privacy]\nk = 2\n')
+    monkeypatch.setenv("PLACE", str(tmp_path / "elsewhere"))
+    assert km.solve(km.read_model(model).problem).objective == 2  # column b is suppressed twice
+    monkeypatch.delenv("PLACE")
+    with pytest.raises(km.InputError, match="environment variable PLACE, which is not set"):
+        km.read_model(model)
+    model.write_text(model.read_text().replace("$PLACE", "$"))
+    with pytest.raises(km.InputError, match=r"write \$\$ for the sign itself"):
+        km.read_model(model)

@@ -21,7 +21,7 @@ from kanon_milp.methods.result import NO_SOLVER
 from kanon_milp.problem.exact import exact_parameter
 from kanon_milp.studies import families
 from kanon_milp.studies.bench.study import MOST_RUNS, Solver, Study, Ways
-from kanon_milp.studies.model_files import parse_toml
+from kanon_milp.studies.model_files import named_file, parse_toml
 from kanon_milp.studies.schema import as_written, checked
 
 MODEL, MPS, GENERATED, WRITTEN_OUT = "model", "mps", "generated", "stated"
@@ -218,13 +218,20 @@ def _files(study: Study, where: str, entry: Mapping[str, Any], kind: str) -> Ite
         if kind == "model":
             content = parse_toml(path)
             known = _known(str(path), content.get("known", {}))
-            fingerprint |= _side_files(content, path.parent)
+            fingerprint |= _side_files(content, path)
         yield Instance(name, entry.get("family"), {"kind": kind, "path": str(path)}, fingerprint, known)
 
 
-def _side_files(content: Mapping[str, Any], folder: Path) -> dict[str, str | None]:
-    named = {"table": (content.get("data") or {}).get("file"), "mask": (content.get("recoding") or {}).get("mask")}
-    return {role: sha256_of(folder / name) for role, name in named.items() if isinstance(name, str)}
+def _side_files(content: Mapping[str, Any], path: Path) -> dict[str, str | None]:
+    data, recoding = content.get("data") or {}, content.get("recoding") or {}
+    named = {"table": data.get("file"), "mask": recoding.get("mask"), "hierarchies": recoding.get("hierarchies")}
+    found: dict[str, str | None] = {}
+    for role, name in named.items():
+        if isinstance(name, str):
+            place = named_file(path, name)
+            inside = sorted(place.glob("*.csv")) if place.is_dir() else []
+            found |= {f"{role} {each.name}": sha256_of(each) for each in inside} or {role: sha256_of(place)}
+    return found
 
 
 def _generated(where: str, entry: Mapping[str, Any]) -> Iterator[Instance]:
@@ -263,7 +270,7 @@ def _written_out(study: Study, where: str, entry: Mapping[str, Any]) -> Iterator
             name += "," + _called(place, value)
         checked(content, where)
         content = as_written(content)
-        fingerprint = _side_files(content, study.path.parent)
+        fingerprint = _side_files(content, study.path)
         source = {"kind": WRITTEN_OUT, "content": content, "relative_to": str(study.path.resolve())}
         yield Instance(name, entry.get("family"), source, fingerprint)
 
