@@ -264,6 +264,16 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
         {"kind": "", "definition": ""},
     ),
     "Estimate": (km.Estimate, {"seconds": 1, "gain": 0.5}, {"seconds": "whole float", "gain": "whole float"}),
+    "row_assignment": (
+        km.row_assignment,
+        {"k": 2, "omega": [1], "n": [2], "a": [[1]]},
+        {"k": "whole", "omega": "", "n": "", "a": "", "s": "none whole"},
+    ),
+    "p_row_assignment": (
+        km.p_row_assignment,
+        {"p": 1, "k": 2, "omega": [1], "n": [[2]], "a": [[1]]},
+        {"p": "whole", "k": "whole", "omega": "", "n": "", "a": "", "s": "none whole"},
+    ),
     "register_phase": (km.register_phase, {"phase": Tried}, {"phase": "", "replace": "truth"}),
     "register_method": (
         km.register_method,

@@ -307,7 +307,8 @@ def _search() -> Iterable[Route]:
 def _others() -> Iterable[Route]:
     merging = NOT_ALONE | IGNORED
     yield Route("subset_dp", with_options(method="subset_dp"), refuses=merging)
-    yield Route("fpt", with_options(method="fpt"), refuses=merging, may="sets of released rows|would guess")
+    guessed = merging - {"cost bound", "max groups"}
+    yield Route("fpt", with_options(method="fpt"), refuses=guessed, may="sets of released rows|would guess")
     yield Route("matching", with_options(method="matching"), pairs_case)
     yield Route("greedy", with_options(method="greedy"), refuses=NOT_ALONE, proves=False)
     for name in ("mondrian", "mondrian_relaxed"):

@@ -41,7 +41,8 @@ def compress(
 ) -> None:
     """Count the row types of a table.
 
-    It may be larger than memory. A database counts them itself.
+    These are t_in and, with sensitive values, t_in*; of a released table t_out and t_out*. It may be larger than
+    memory. A database counts them itself.
     """
     roles = Roles.of(options.names(qi, "--qi"), options.names(sensitive, "--sensitive", required=False))
     types = row_types(table, roles, **file.arguments())

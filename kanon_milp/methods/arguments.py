@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -143,6 +144,12 @@ def groups_not_merging(problem: Problem) -> str:
             "two groups that satisfy a requirement may not do so together, which they are once they are released alike"
         )
     return ""
+
+
+def not_guessed(problem: Problem) -> str:
+    """For Algorithm 1 of the homogeneity paper, which has a bound on the loss and one on the number of groups; empty if
+    nothing is in the way."""
+    return groups_not_merging(replace(problem, cost_bound=None, max_groups=None))
 
 
 def more_than_sizes(problem: Problem) -> str:

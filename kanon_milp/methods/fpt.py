@@ -4,9 +4,14 @@ for tables of few row types.
 Phase 1 guesses the released row types, phase 2 assigns rows to them. The paper guesses binary matrices A, t_in × t_out,
 which say what rows may go where; released row j is what the rows that A puts there have in common. So a guess is a set
 of candidates, each the cheapest that covers its row types, and different matrices with the same candidates, such as
-those with their columns exchanged, are one guess. Where a group may get any further row (k-anonymity, p-sensitivity) no
-more than t_in candidates are needed, by Lemma 2: each row goes where it loses least, but for those that a group needs
-which is where some row type loses least. Elsewhere rows have to match, and every set of candidates is a guess.
+those with their columns exchanged, are one guess. It is the guess of their Proposition 2, too: which columns each
+released row suppresses, and a prototype of it.
+
+The bounds t_out and s of the algorithm's signature are `max_groups` and `cost_bound`. There is no solution if t_in >
+t_out + s (Proposition 3), which presolve tests for every method (`refuse_side_constraints`). Where a group may get any
+further row (k-anonymity, p-sensitivity) no more than t_in candidates are needed, by Lemma 2: each row goes where it
+loses least, but for those that a group needs which is where some row type loses least. Elsewhere rows have to match,
+and every set of candidates is a guess.
 """
 
 from __future__ import annotations
@@ -19,7 +24,7 @@ import numpy as np
 
 from kanon_milp.errors import InputError, SolverError
 from kanon_milp.formulations.restricted import RestrictedModel, solve_restricted
-from kanon_milp.formulations.row_assignment import assign_rows
+from kanon_milp.formulations.row_assignment import Cells, cheapest_assignment
 from kanon_milp.methods.outcome import Outcome, Scale
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
@@ -45,22 +50,27 @@ class FptParams:
 def solve_fpt(session: Session) -> Result:
     """The best row assignment over all guesses that could be better than the best one so far.
 
-    Phase 2 is a minimum-cost flow where sizes are all that is required (Lemma 1), else an ILP. Raises InputError where
-    there are too many guesses.
+    Phase 2 is a minimum-cost flow where sizes (Lemma 1) and numbers of different values of one attribute (Lemma 3) are
+    all that is required, else an ILP. Raises InputError where there are too many guesses.
     """
-    instance, limit, params = session.instance, session.limit, session.parameters.of(FptParams)
-    flow = session.problem.size_only
-    few = all(_may_grow(requirement, instance) for requirement in session.problem.requirements)
+    problem, instance, limit = session.problem, session.instance, session.limit
+    params = session.parameters.of(FptParams)
+    few = all(_may_grow(requirement, instance) for requirement in problem.requirements)
+    flow = few and len(problem.attributes) <= 1
     groups = instance.types.count if few else instance.candidates.count
+    groups = min(groups, groups if problem.max_groups is None else problem.max_groups)
     guesses = Guesses(instance, params.flows if flow else params.models, groups)
+    if instance.cost_bound is not None:
+        guesses.incumbent = instance.cost_bound + 1
     best: Assignment | None = None
+    cells = _different_values(instance) if flow else None
     try:
         with session.clock.step("search"):
             for chosen in guesses.worth_it():
                 if limit.over:
                     raise Over
-                found = _flow(instance, chosen) if flow else _ilp(session, chosen)
-                if found is not None and (best is None or found.cost < best.cost):
+                found = cheapest_assignment(instance, chosen, cells) if flow else _ilp(session, chosen)
+                if found is not None and (guesses.incumbent is None or found.cost < guesses.incumbent):
                     best, guesses.incumbent = found, found.cost
     except Over:
         if best is None:
@@ -80,10 +90,22 @@ def _may_grow(requirement: Requirement, instance: Instance) -> bool:
     return is_size_only(requirement) or (bool(facts) and all(each.counts_values for each in facts))
 
 
+def _different_values(instance: Instance) -> Cells | None:
+    """How many different values each candidate's group needs; None where it needs none in particular."""
+    if not instance.problem.attributes:
+        return None
+    needed = np.ones(instance.candidates.count, dtype=np.int64)
+    for requirement in instance.problem.requirements:
+        free = instance.exempt & requirement.exempts
+        for each in facts_of(requirement, instance.table_group):
+            needed = np.maximum(needed, np.where(free, 1, each.different))
+    return Cells.to_choose(instance, needed)
+
+
 class Guesses:
     """Sets of at most so many candidates that cover all row types. Raises InputError where there are too many sets.
 
-    incumbent: cost of the best assignment so far, None for none.
+    incumbent: cost that is to be undercut, that of the best assignment so far; None for any.
     """
 
     incumbent: int | None = None
@@ -128,14 +150,6 @@ class Guesses:
             opened = np.zeros(self._instance.candidates.count, dtype=bool)
             opened[chosen] = True
             yield opened
-
-
-def _flow(instance: Instance, chosen: Flags) -> Assignment | None:
-    """Lemma 1."""
-    try:
-        return assign_rows(instance, chosen)
-    except SolverError:  # too few rows for these groups
-        return None
 
 
 def _ilp(session: Session, chosen: Flags) -> Assignment | None:

@@ -12,7 +12,13 @@ from kanon_milp import solvers
 from kanon_milp.errors import InputError, nearest, own_code, type_in_words
 from kanon_milp.methods import full_domain
 from kanon_milp.methods.approximate import solve_greedy, solve_m_approximation, solve_mondrian
-from kanon_milp.methods.arguments import groups_not_alone, groups_not_merging, more_than_sizes, not_matching
+from kanon_milp.methods.arguments import (
+    groups_not_alone,
+    groups_not_merging,
+    more_than_sizes,
+    not_guessed,
+    not_matching,
+)
 from kanon_milp.methods.fpt import solve_fpt
 from kanon_milp.methods.phases import Estimate, RestrictedModelParams, few_options, limits_emd
 from kanon_milp.methods.result import Result
@@ -156,7 +162,7 @@ METHODS: Plugins[Method] = Plugins(
             "fpt",
             "Algorithm 1 of the homogeneity paper, for few row types",
             solve_fpt,
-            groups_not_merging,
+            not_guessed,
             frozenset({"parameters"}),
         ),
         Method(

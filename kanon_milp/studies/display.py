@@ -246,7 +246,9 @@ def show_row_types(summary: dict[str, Any], title: str) -> None:
     grid = _facts()
     grid.add_row("table", plain(f"{title}: {_size(summary)}"))
     grid.add_row(
-        "row types", f"t_in = {summary['t_in']:,}, t_in* = {summary['t_in_star']:,} (with the sensitive attributes)"
+        "row types",
+        f"t_in = {summary['t_in']:,}, t_in* = {summary['t_in_star']:,} (with the sensitive attributes); "
+        "of a released table these are t_out and t_out*",
     )
     grid.add_row(
         "class sizes",

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import polars as pl
 import pytest
 from hypothesis import HealthCheck, settings
+from judges import p_sensitive
+from oracle import optimum
 from present import present
 
 import kanon_milp as km
+from kanon_milp.methods import fpt
 from kanon_milp.verify.tables import SuppressedRows
 
 relaxed = settings(
@@ -106,6 +111,70 @@ def test_few_row_types_are_guessed(privacy: km.Requirement) -> None:
 def test_many_row_types_are_no_guesses() -> None:
     with pytest.raises(km.InputError, match=r"sets of released rows of \d+ row types.*use another method"):
         km.solve(km.Problem(table(30, 5, 6, 2), km.KAnonymity(3)), method="fpt")
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_bounds_on_groups_and_loss_are_those_of_the_algorithm(seed: int) -> None:
+    """t_out and s of the signature: beside brute force, under k-anonymity with p-sensitivity or without."""
+    draw = random.Random(seed)
+    rows = [(draw.choice("xy"), draw.choice("uvw")) for _ in range(draw.randint(4, 8))]
+    secrets = [(draw.choice("stu"),) for _ in rows]
+    k, p, most = draw.randint(1, 3), draw.choice([1, 2, 3]), draw.randint(1, 3)
+    reading: Any = draw.choice(["strict", "exempt"])
+    if len(set(secrets)) < 2:
+        p = 1
+    frame = pl.DataFrame(
+        [(*row, *secret) for row, secret in zip(rows, secrets, strict=True)], ["a", "b", "c"], orient="row"
+    )
+    privacy = [km.KAnonymity(k), *([km.PSensitivity(p)] if p > 1 else [])]
+
+    def best(**sides: Any) -> Fraction | None:
+        return optimum(
+            rows, k, requirement=lambda group: p_sensitive(group, secrets, 0, p), suppressed_rows=reading, **sides
+        )
+
+    def found(**sides: Any) -> km.Result:
+        table = km.Table.from_frame(frame, ["a", "b"], "c")
+        return km.solve(km.Problem(table, privacy, suppressed_rows=reading, **sides), method="fpt")
+
+    least = best(max_groups=most)
+    result = found(max_groups=most)
+    assert result.exact_objective == least
+    assert result.proof == ("infeasible" if least is None else "optimal")
+    if least is not None:
+        assert found(max_groups=most, cost_bound=int(least)).exact_objective == least
+    if least:
+        assert found(max_groups=most, cost_bound=int(least) - 1).proof == "infeasible"
+        assert best(max_groups=most, cost_bound=int(least) - 1) is None
+
+
+def test_more_row_types_than_groups_and_suppressions_are_no_solution() -> None:
+    """Proposition 3: t_in ≤ t_out + s; nothing is guessed where it does not hold."""
+    rows = [(str(i), str(j)) for i in range(40) for j in range(40)] * 2  # t_in = 1,600
+    frame = pl.DataFrame(rows, ["a", "b"], orient="row")
+    problem = km.Problem(km.Table.from_frame(frame, ["a", "b"]), km.KAnonymity(2), max_groups=100, cost_bound=1_499)
+    found = km.solve(problem, method="fpt")
+    assert found.proof == "infeasible"
+    assert "in at most 100 groups must lose" in found.message
+
+
+def test_few_groups_of_many_row_types_are_guessed() -> None:
+    """Proposition 2: with t_out fixed there are polynomially many guesses."""
+    problem = km.Problem(table(24, 3, 3, 7), km.KAnonymity(2), max_groups=2)
+    found, model = km.solve(problem, method="fpt"), km.solve(problem, method="milp")
+    assert found.proof == model.proof == "optimal"
+    assert found.exact_objective == model.exact_objective
+    with pytest.raises(km.InputError, match="would guess"):
+        km.solve(replace(problem, max_groups=None), method="fpt")
+
+
+def test_different_values_are_assigned_by_a_flow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lemma 3: under p-sensitivity no integer program is solved."""
+    monkeypatch.setattr(fpt, "_ilp", None)
+    problem = km.Problem(table(20, 2, 2, 3), [km.KAnonymity(3), km.PSensitivity(2)])
+    found, model = km.solve(problem, method="fpt"), km.solve(problem, method="milp")
+    assert found.proof == model.proof == "optimal"
+    assert found.exact_objective == model.exact_objective
 
 
 def test_more_groups_than_row_types_are_guessed() -> None:
