@@ -55,11 +55,11 @@ PARTS: dict[str, tuple[tuple[str, ...], dict[str, float]]] = {
     "diving": (("search",), {"valued_cuts.dives": 0}),
     "programs of small groups": (("search",), {"small_groups.searched": 0}),
     "pulling": (
-        ("search", "first annealings"),
+        ("search",),
         {"annealing.pulls": 0, **{f"valued_annealing.{each}_pulls": 0 for each in ("few", "many", "large")}},
     ),
     "dissolving": (
-        ("search", "first annealings"),
+        ("search",),
         {"annealing.drops": 0, **{f"valued_annealing.{each}_dissolved": 0 for each in ("few", "many")}},
     ),
     "relocating": (("search",), {"valued_annealing.many_relocated": 0}),

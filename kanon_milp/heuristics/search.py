@@ -93,11 +93,6 @@ class Search:
         self._constructed = True
         return self.incumbent
 
-    def anneal(self) -> Assignment | None:
-        """One annealing, without the neighbourhoods after it; it ends by itself after some moves a row."""
-        self._anneal(self._effort, self._seed)
-        return self.incumbent
-
     def run(self, adapter: SolverAdapter, options: SolverOptions) -> Assignment | None:
         """Construct, then anneal and search neighbourhoods by turns; None if not even a first table is found.
 

@@ -29,7 +29,6 @@ from kanon_milp.methods.session import Session
 from kanon_milp.methods.sizes_phases import (
     ConcurrentCuts,
     Construction,
-    FirstAnnealings,
     RankOneCuts,
     TableSearch,
     few_row_types,
@@ -44,7 +43,6 @@ PHASES: tuple[type[Phase], ...] = (
     CondensedModels,
     ModelAtBound,
     EarlyModel,
-    FirstAnnealings,
     RankOneCuts,
     ConcurrentCuts,
     TableSearch,

@@ -12,7 +12,6 @@ from kanon_milp.methods.sizes_phases import (
     ForecastParams,
     before_search,
     branching_is_quicker,
-    cuts_come_first,
     few_pairs,
     promising,
 )
@@ -126,9 +125,7 @@ class EarlyModel(Phase):
         self._tried: DualPoint | None = None
 
     def applies(self, known: Known) -> bool:
-        """Once with the same multipliers, but not between annealings and the cuts that they are for."""
-        if known.cuts_next and cuts_come_first(known):
-            return False
+        """Once with the same multipliers."""
         return known.dual is not self._tried and core_is_promising(known)
 
     def estimate(self, known: Known) -> Estimate:

@@ -123,11 +123,10 @@ class Known:
     """What the phases of a session know.
 
     whole: when it all ends. limit: when this round does, of which phases take shares; the whole where there are no
-    rounds. round: its number. dual: multipliers of sizes, whose
-    certificate may be written; plain: the same before there were rank-1 cuts. iteration_seconds: what an iteration of
-    that bound has taken. raised_in: the last round in which rank-1 cuts have gone as far as is worth it. searched:
-    whether tables were searched for, not only constructed. constructed_by: the multipliers that a table was constructed
-    by. cuts_next: whether it was annealed for cuts that come next. concurrent: how many phases run in the place of a
+    rounds. round: its number. dual: multipliers of sizes, whose certificate may be written; plain: the same before
+    there were rank-1 cuts. iteration_seconds: what an iteration of that bound has taken. raised_in: the last round in
+    which rank-1 cuts have gone as far as is worth it. searched: whether tables were searched for, not only constructed.
+    constructed_by: the multipliers that a table was constructed by. concurrent: how many phases run in the place of a
     worker. notes: what the result is to say. refuted: how a model of all tables has ended elsewhere that has no
     solution. valued: what is known where more than sizes is required. sizes_only: whether nothing else is required, or
     the rest is left out. ended: whether the session ends whatever else could be done.
@@ -147,7 +146,6 @@ class Known:
     raised_in: int = -1
     searched: bool = False
     constructed_by: DualPoint | None = None
-    cuts_next: bool = False
     concurrent: int = 0
     round: int = 0
     ended: bool = False

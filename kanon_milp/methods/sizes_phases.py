@@ -105,10 +105,7 @@ class SearchParams:
     longer: float = number(2.0, "times what cuts before it have taken may it take, at most")
     briefly: float = number(0.5, "the same where branch and bound follows, which finds tables itself")
     patience: int = number(2, "turns that find nothing")
-    first_share: float = number(0.05, "of the time left, for annealings before cuts", most=1)
-    first_searches: int = number(3, "of these annealings, of a second each")
     gain: float = number(0.2, "expected share of the gap that it closes")
-    first_gain: float = number(0.1, "the same of the annealings before cuts")
 
 
 def small_groups(instance: Instance, params: CutParams) -> bool:
@@ -192,32 +189,6 @@ class Construction(ByShare):
     def run(self, known: Known, limit: Limit) -> None:
         """At once."""
         search_of(known, known.effort, known.session.options.seed).construct()
-
-
-class FirstAnnealings(Phase):
-    """A few annealings before rank-1 cuts, which are about the table at hand."""
-
-    name = "first annealings"
-
-    def __init__(self) -> None:
-        self._done = False
-
-    def applies(self, known: Known) -> bool:
-        """On small tables, where cuts come before the search."""
-        return not self._done and cuts_come_first(known)
-
-    def estimate(self, known: Known) -> Estimate:
-        """A small part of the time."""
-        params = known.get(SearchParams)
-        return Estimate(known.seconds(params.first_share), params.first_gain)
-
-    def run(self, known: Known, limit: Limit) -> None:
-        """One after the other."""
-        params, self._done, known.cuts_next = known.get(SearchParams), True, True
-        effort = known.effort.part(params.first_share * limit.left)
-        for turn in range(params.first_searches):
-            if known.best is not None and not effort.ended(known.best.cost):
-                search_of(known, effort, known.session.options.seed + 2 * AGAIN + turn).anneal()
 
 
 class TableSearch(ByShare):
@@ -340,7 +311,7 @@ class RankOneCuts(Phase):
         """Until table and bound meet, or its share is over."""
         params, instance, best = known.get(CutParams), known.instance, known.best
         assert best is not None
-        first, types, known.cuts_next = not known.searched, instance.types.count, False
+        first, types = not known.searched, instance.types.count
         share, self._began, self._first = limit, time.process_time(), False
         if known.fits:
             share = share.part((params.first_share if first else params.share) * share.left)
