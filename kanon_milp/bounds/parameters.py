@@ -74,6 +74,7 @@ class SeparationParameters:
     seeds: int = number(400, "that larger cuts are grown from")
     strongest: int = number(4, "one in so many seeds is one of the most violated, where the others are drawn", least=1)
     touching: int = number(6, "new cuts of a round that a row type is part of, at most")
+    at_once: int = number(200, "row types whose triples are found, or seeds, between two looks at the clock", least=1)
 
 
 @parameters("relax_and_cut")

@@ -33,10 +33,11 @@ from numpy.typing import NDArray
 
 from kanon_milp.bounds.parameters import SeparationParameters
 from kanon_milp.errors import InputError
-from kanon_milp.kernels.rank_one_cuts import FractionalGroups, enlarged, smallest_sets
+from kanon_milp.kernels.rank_one_cuts import FractionalGroups, enlarged, links, smallest_sets
 from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.ragged import Ragged, indptr_of
 from kanon_milp.system.arrays import Flags, Floats, Ints
+from kanon_milp.system.limit import NO_LIMIT, Limit
 
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 
@@ -178,10 +179,12 @@ def separate(
     known: RankOneCuts,
     seeds: Seeds | None = None,
     params: SeparationParameters | None = None,
+    limit: Limit = NO_LIMIT,
 ) -> RankOneCuts:
     """Up to `most` violated cuts that are not known, the most violated ones for their width, spread over the row types.
 
-    share: float64 (C,), how often each group is used. counts: int64 (t,), rows of each row type.
+    share: float64 (C,), how often each group is used. counts: int64 (t,), rows of each row type. limit: after which
+    only those are returned that are found by then.
     """
     p = params or SeparationParameters()
     seeds = seeds or Seeds(p.seeds)
@@ -189,16 +192,21 @@ def separate(
     few = groups.subset(used)
     of_type, copies_of_type = few.by_type(len(counts))
     point = FractionalGroups(*few.types, few.copies, share[used], *of_type, copies_of_type, counts)
-    sets, violations = smallest_sets(point, p.nearly)
+    linked, every = links(point), len(counts)
+    sets, violations = _joined(lambda at, end: smallest_sets(point, linked, at, end, p.nearly), every, p.at_once, limit)
     order = np.argsort(-violations, kind="stable")
     violated = order[violations[order] > p.least_violation]
     chosen = sets[seeds.of(order[sets[order, 2] >= 0], p.strongest)]
+
+    def grown(d: int) -> tuple[Any, ...]:
+        """The larger ones with this denominator."""
+        return _joined(
+            lambda at, end: enlarged(point, chosen[at:end], d, p.widest, p.least_violation),
+            len(chosen), p.at_once, limit,
+        )  # fmt: skip
+
     with ThreadPoolExecutor(seeds.threads) as executor:
-        larger = list(
-            executor.map(
-                lambda denominator: enlarged(point, chosen, denominator, p.widest, p.least_violation), DENOMINATORS
-            )
-        )
+        larger = list(executor.map(grown, DENOMINATORS))
     small = np.full((len(violated), p.widest), -1)
     small[:, :3] = sets[violated]
     found = [(small, (small >= 0).astype(np.int64), violations[violated]), *larger]
@@ -207,6 +215,17 @@ def separate(
     # a wide cut is a part of more groups and says less about each
     first = np.argsort(-over / np.sqrt((types >= 0).sum(axis=1)), kind="stable")
     return _choose(types[first], weights[first], denominators[first], most, len(counts), known, p.touching)
+
+
+def _joined(find: Callable[[int, int], tuple[Any, ...]], count: int, at_once: int, limit: Limit) -> tuple[Any, ...]:
+    """What is found for so many of them at a time, from the first one to the end, as arrays; nothing more after the
+    limit."""
+    parts = [find(0, min(at_once, count))]
+    for at in range(at_once, count, at_once):
+        if limit.over:
+            break
+        parts.append(find(at, min(at + at_once, count)))
+    return tuple(np.concatenate(each) for each in zip(*parts, strict=True))
 
 
 def _choose(

@@ -17,13 +17,13 @@ cdef class _Addition:
     cdef unsigned char[::1] inside
     cdef double[:, ::1] alone, gain
 
-@cython.locals(counts="const long long[::1]", starts="long long[::1]", others="long long[::1]", strength="double[::1]",
-               found=_Sets, alone="double[::1]", first="double[::1]", second="double[::1]", every="double[::1]",
+@cython.locals(counts="const long long[::1]", starts="const long long[::1]", others="const long long[::1]",
+               strength="const double[::1]", found=_Sets, alone="double[::1]", first="double[::1]", second="double[::1]", every="double[::1]",
                j="Py_ssize_t", r="Py_ssize_t", pair=double, over=double)
-cpdef object smallest_sets(FractionalGroups point, double least)
+cpdef object smallest_sets(FractionalGroups point, tuple linked, Py_ssize_t begin, Py_ssize_t end, double least)
 @cython.locals(together="double[::1]", near="long long[::1]", starts="long long[::1]", others="long long[::1]",
                strength="double[::1]", close="Py_ssize_t", end="Py_ssize_t", c="Py_ssize_t", j="Py_ssize_t")
-cdef tuple _links(FractionalGroups point)
+cpdef tuple links(FractionalGroups point)
 cdef void _keep(_Sets s, Py_ssize_t i, Py_ssize_t j, Py_ssize_t r, double over) noexcept nogil
 @cython.locals(c="Py_ssize_t", odd="Py_ssize_t")
 cdef void _thirds(FractionalGroups point, Py_ssize_t i, Py_ssize_t j, double[::1] every, double factor) noexcept nogil

@@ -54,15 +54,17 @@ class _Addition:
         self.last, self.near = np.zeros(groups, np.int64), np.empty(types, np.int64)
 
 
-def smallest_sets(point: FractionalGroups, least: float) -> tuple[Ints, Floats]:
-    """Sets of one to three row types (-1 for none) and by how much Σ ⌊Σ a_i / 2⌋ θ is above its right side, if above
-    `least`.
+def smallest_sets(
+    point: FractionalGroups, linked: tuple[Ints, Ints, Floats], begin: int, end: int, least: float
+) -> tuple[Ints, Floats]:
+    """Sets of one to three row types (-1 for none), the lowest of them in begin:end, and by how much Σ ⌊Σ a_i / 2⌋ θ is
+    above its right side, if above `least`. linked: of `links`.
 
     ⌊(a+b)/2⌋ = ⌊a/2⌋ + ⌊b/2⌋ + 1 where both are odd: the row types of a triple are linked where a group holds odd
     numbers of both. With fewer than two links a triple says no more than its parts do.
     """
     counts, count = point.counts, len(point.counts)
-    starts, others, strength = _links(point)
+    starts, others, strength = linked
     found = _Sets()
     alone = np.zeros(count)
     # links of the first and of the second row type; share of the groups with odd numbers of all three, by the third
@@ -71,7 +73,7 @@ def smallest_sets(point: FractionalGroups, least: float) -> tuple[Ints, Floats]:
         for c in range(len(point.share)):
             for e in range(point.indptr[c], point.indptr[c + 1]):
                 alone[point.types[e]] += point.share[c] * (point.copies[e] // 2)
-        for i in range(count):
+        for i in range(begin, end):
             if alone[i] - counts[i] // 2 > least and counts[i] > 1:
                 _keep(found, i, -1, -1, alone[i] - counts[i] // 2)
             for x in range(starts[i], starts[i + 1]):
@@ -108,7 +110,7 @@ def smallest_sets(point: FractionalGroups, least: float) -> tuple[Ints, Floats]:
     return np.array(found.rows[: found.end], np.int64), np.array(found.violation[: found.end])
 
 
-def _links(point: FractionalGroups) -> tuple[Ints, Ints, Floats]:
+def links(point: FractionalGroups) -> tuple[Ints, Ints, Floats]:
     """Per row type the others of which groups hold an odd number where they hold an odd number of it, and their share:
     (begins, row type, share) as CSR."""
     count = len(point.counts)

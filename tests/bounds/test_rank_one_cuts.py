@@ -36,6 +36,7 @@ from kanon_milp.presolve.reductions import reduce
 from kanon_milp.solvers import SolverOptions, get
 from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.system.clock import Clock
+from kanon_milp.system.limit import Limit
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
@@ -411,6 +412,32 @@ def test_of_single_rows_all_violated_triples(solution: Solution) -> None:
         if violation((each, (1, 1, 1), 2), solution) > SeparationParameters.least_violation + 1e-6
     }
     assert violated <= {tuple(types) for types, weights, d in rows if d == 2}
+
+
+@given(solutions())
+@settings(relaxed, max_examples=examples(60, 20))
+def test_steps_of_the_search_change_nothing(solution: Solution) -> None:
+    (counts, groups, share), step = solution, SeparationParameters(at_once=1)
+    task = packed(groups), np.array(share), np.array(counts, dtype=np.int64), MANY, NO_CUTS, None
+    assert separate(*task, step).each() == separate(*task).each()
+
+
+def test_a_limit_leaves_out_what_comes_after_it() -> None:
+    counts, groups = (
+        [1] * 6,
+        [{i: 1, j: 1} for first in (0, 3) for i, j in itertools.combinations(range(first, first + 3), 2)],
+    )
+    task = (
+        packed(groups),
+        np.full(6, 0.5),
+        np.array(counts, dtype=np.int64),
+        10,
+        NO_CUTS,
+        None,
+        SeparationParameters(at_once=1),
+    )
+    assert {tuple(types) for types, _, _ in separate(*task).each()} >= {(0, 1, 2), (3, 4, 5)}
+    assert {tuple(types) for types, _, _ in separate(*task, Limit(ends=0.0)).each()} == {(0, 1, 2)}
 
 
 def test_a_triangle() -> None:

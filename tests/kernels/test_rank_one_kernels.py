@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kanon_milp.kernels.rank_one_cuts import FractionalGroups, coefficients_in_cuts, enlarged, smallest_sets
+from kanon_milp.kernels.rank_one_cuts import FractionalGroups, coefficients_in_cuts, enlarged, links, smallest_sets
 from kanon_milp.system.arrays import Floats, Ints
 
 TYPES = 5
@@ -41,7 +41,7 @@ def test_sets_are_violated_by_what_is_said(groups: list[tuple[list[int], int]], 
     a, share = np.array([each for each, _ in groups], np.int64), np.array([n / 4 for _, n in groups])
     counts = np.array(rows, np.int64)
     point = point_of(a, share, counts)
-    sets, violations = smallest_sets(point, LEAST)
+    sets, violations = smallest_sets(point, links(point), 0, len(counts), LEAST)
     found = {}
     for each, by in zip(sets.tolist(), violations.tolist(), strict=True):
         chosen = [i for i in each if i >= 0]
@@ -69,10 +69,11 @@ def test_more_sets_than_there_is_room_for_at_first() -> None:
     types = 20
     a = np.array([[int(i in pair) for i in range(types)] for pair in itertools.combinations(range(types), 2)], np.int64)
     share, counts = np.full(len(a), 0.5), np.ones(types, np.int64)
-    sets, violations = smallest_sets(point_of(a, share, counts), LEAST)
+    point = point_of(a, share, counts)
+    sets, violations = smallest_sets(point, links(point), 0, len(counts), LEAST)
     assert len(sets) == types * (types - 1) * (types - 2) // 6
     assert violations.tolist() == [0.5] * len(sets)
-    every, _, over = enlarged(point_of(a, share, counts), sets, 2, 3, LEAST)
+    every, _, over = enlarged(point, sets, 2, 3, LEAST)
     assert len(every) == len(sets)
     assert (over >= 0.5).all()
 

@@ -272,7 +272,7 @@ class BranchAndBound:
             if solved is None or limit.over or before > master.enough:
                 return
             share = np.concatenate([solved.share, np.zeros(master.groups.count - len(solved.share))])
-            cuts = separate(master.groups, share, master.program.counts, added, master.cuts)
+            cuts = separate(master.groups, share, master.program.counts, added, master.cuts, limit=limit)
             if not cuts.count:
                 return
             master.add_cuts(cuts)

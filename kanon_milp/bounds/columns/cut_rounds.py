@@ -71,9 +71,9 @@ class Rounds:
             # cuts that the last few points violate on average serve longer than those of the newest alone
             mean = np.concatenate([mean, np.zeros(len(solved.share) - len(mean))])
             mean = self.params.inertia * mean + (1 - self.params.inertia) * solved.share
-            cuts = separate(master.groups, mean, program.counts, self._most, master.cuts)
+            cuts = separate(master.groups, mean, program.counts, self._most, master.cuts, limit=limit)
             if not cuts.count:
-                cuts = separate(master.groups, solved.share, program.counts, self._most, master.cuts)
+                cuts = separate(master.groups, solved.share, program.counts, self._most, master.cuts, limit=limit)
             if not cuts.count:
                 break
             solved = self._add(cuts, whole or limit)

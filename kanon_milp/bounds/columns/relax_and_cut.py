@@ -369,6 +369,7 @@ class RelaxAndCut:
             at.rank_one_cuts,
             seeds,
             self._separation_params,
+            self.limit,
         )
         over = self.pool.taken()[: at.rank_one_cuts.count] + at.right[plain:]
         active = (self.best[plain:] > 0) | (over > -self.params.slack)
