@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from kanon_milp.errors import NotProvenError as NotProvenError
     from kanon_milp.errors import RoleWarning as RoleWarning
     from kanon_milp.errors import SolverError as SolverError
+    from kanon_milp.formulations import Formulation as Formulation
+    from kanon_milp.formulations import register_formulation as register_formulation
     from kanon_milp.formulations.row_assignment import p_row_assignment as p_row_assignment
     from kanon_milp.formulations.row_assignment import row_assignment as row_assignment
     from kanon_milp.methods.exchange import export_model as export_model
@@ -89,6 +91,7 @@ _HOMES = {
         "RoleWarning",
         "SolverError",
     ),
+    "formulations": ("Formulation", "register_formulation"),
     "formulations.row_assignment": ("p_row_assignment", "row_assignment"),
     "problem.database_tables": ("write_table",),
     "problem.hierarchies": ("Hierarchy",),

@@ -274,6 +274,16 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
         {"p": 1, "k": 2, "omega": [1], "n": [[2]], "a": [[1]]},
         {"p": "whole", "k": "whole", "omega": "", "n": "", "a": "", "s": "none whole"},
     ),
+    "Formulation": (
+        km.Formulation,
+        {"name": "tried", "declare": print},
+        {"name": "text", "declare": "", "reduced": "truth", "tune": "", "trust": ""},
+    ),
+    "register_formulation": (
+        km.register_formulation,
+        {"formulation": km.Formulation("tried", print)},
+        {"formulation": "", "replace": "truth"},
+    ),
     "register_phase": (km.register_phase, {"phase": Tried}, {"phase": "", "replace": "truth"}),
     "register_method": (
         km.register_method,

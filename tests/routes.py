@@ -23,6 +23,7 @@ import numpy as np
 from case_judge import AnyCase, Truth, plain, truth, wrong_certificate, wrong_result
 from numpy.typing import NDArray
 from sensitive_cases import (
+    CLOSENESS,
     DISCLOSURE,
     KINDS,
     Demand,
@@ -126,6 +127,11 @@ def sizes_case(rng: Random) -> AnyCase:
 def values_case(rng: Random) -> AnyCase:
     """Requirements about sensitive values at least loss."""
     return drawn_sensitive_case(rng, rows=(2, 7), sides=False)
+
+
+def closeness_case(rng: Random) -> AnyCase:
+    """t-closeness, with k-anonymity or without."""
+    return drawn_sensitive_case(rng, CLOSENESS, rows=(2, 7), most=2)
 
 
 def sets_case(rng: Random) -> AnyCase:
@@ -241,8 +247,21 @@ def _milp() -> Iterable[Route]:
         yield Route(
             f"milp {solver} groups", with_options(method="milp", solver=solver, formulation="groups"), refuses=SETS
         )
-    for name, refuses in (("strong", frozenset()), ("textbook", only_rows), ("groups", SETS)):
-        yield Route(f"a user's model, {name}", partial(users_model, formulation=name), refuses=refuses)
+    of_papers = SETS | {"units"} | (frozenset(KINDS) - {"p", "l frequency"})
+    homogeneity = partial(with_options, method="milp", formulation="homogeneity")
+    yield Route("milp homogeneity", homogeneity(), refuses=of_papers)
+    yield Route("milp cbc homogeneity", homogeneity(solver="cbc"), refuses=of_papers)
+    numbers = SIDES - {"cost bound"}
+    liang_yuan = with_options(method="milp", formulation="liang_yuan")
+    yield Route("milp liang_yuan", liang_yuan, closeness_case, refuses=numbers | {"k", "units"})
+    for name, draw, refuses in (
+        ("strong", any_case, frozenset[str]()),
+        ("textbook", any_case, only_rows),
+        ("groups", any_case, SETS),
+        ("homogeneity", any_case, of_papers),
+        ("liang_yuan", closeness_case, numbers | {"k", "units"}),
+    ):
+        yield Route(f"a user's model, {name}", partial(users_model, formulation=name), draw, refuses=refuses)
     milp = with_options(method="milp")
     yield Route("milp with variables for sizes", milp, forced=((strong, "MOST_NONZEROS", 0),))
     yield Route("milp from the bound", milp, forced=((direct, "LARGE", 0),))

@@ -34,7 +34,7 @@ EXAMPLES: tuple[str, ...] = (
     "docs/extending/requirements.md",
     "docs/extending/models.md",
 )
-EXAMPLES += tuple(f"docs/extending/{page}.md" for page in ("solvers", "methods", "recodings", "bounds"))
+EXAMPLES += tuple(f"docs/extending/{page}.md" for page in ("solvers", "methods", "recodings", "bounds", "formulations"))
 
 
 def blocks(path: Path, language: str) -> list[str]:
@@ -121,7 +121,7 @@ def test_the_python_examples_run(tmp_path: Path) -> None:
     assert done.stdout.endswith("there and back\n")
     assert "verification failed" not in done.stdout
     printed = dict(re.findall(r"^page (\S+)\n((?:(?!page ).*\n)*)", done.stdout, re.MULTILINE))
-    for page in ("models", "solvers", "methods", "bounds"):
+    for page in ("models", "solvers", "methods", "bounds", "formulations"):
         assert re.search("proven optimum|verified table", printed[f"docs/extending/{page}.md"]), page
 
 

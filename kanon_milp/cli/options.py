@@ -76,7 +76,10 @@ RowId = Annotated[
 Seed = Annotated[int, solving_option("--seed", help="Random seed.")]
 Json = Annotated[bool, output_option("--json", help="Print the result as JSON, and nothing else.")]
 Quiet = Annotated[bool, output_option("--quiet", "-q", help="Print nothing but errors.")]
-FormulationName = Annotated[str | None, solving_option("--formulation", help="strong (default), textbook or groups.")]
+FormulationName = Annotated[
+    str | None,
+    solving_option("--formulation", help="strong (default), textbook, homogeneity, liang_yuan, groups, or your own."),
+]
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:

@@ -58,6 +58,7 @@ def build_strong(instance: Instance) -> pyo.ConcreteModel:
     for requirement, name in zip(requirements, block_names(requirements), strict=True):
         m.add_component(name, pyo.Block(doc=requirement.spelled))
         declare_in(requirement, m.component(name), m, instance)
+        add_values(requirement, m.component(name), instance)
     add_smallest_size(m, instance)
 
     add_objective_and_sides(m, instance)
@@ -217,6 +218,32 @@ def candidates_of_types(instance: Instance) -> list[list[int]]:
     return [each.tolist() for each in instance.candidates.covers.transposed(instance.types.count)[0].each()]
 
 
+def add_values(requirement: Requirement, block: pyo.Block, instance: Instance) -> None:
+    """What a requirement's block numbers σ: value[σ], the sensitive value (a tuple of several attributes' values), and
+    reference[σ], its rows r_σ in the entire table, the reference distribution. Units of protection stay numbers."""
+    attributes = requirement.attributes
+    if not (attributes and is_built_in(requirement)):
+        return
+    code, values = instance.sensitive_codes(attributes)
+    hidden = instance.problem.table.unit in attributes
+    rows = np.bincount(code, weights=instance.types.counts).astype(np.int64).tolist()
+    names = [number if hidden else of[0] if len(of) == 1 else of for number, of in enumerate(values)]
+    about = f"of {', '.join(attributes)}"
+    block.NUMBERS = pyo.RangeSet(0, len(values) - 1, doc=f"numbers σ of the sensitive values {about}")
+    block.value = LazyParam(
+        block.NUMBERS,
+        default=lambda _, v: names[v],
+        within=pyo.Any,
+        doc=f"the sensitive value with the number σ {about}",
+    )
+    block.reference = LazyParam(
+        block.NUMBERS,
+        default=lambda _, v: rows[v],
+        within=pyo.Any,
+        doc="r[σ]: rows with the value σ in the entire table",
+    )
+
+
 def add_assignment(m: pyo.ConcreteModel, instance: Instance, domain: Any) -> None:
     """Variables `assign` x[i,g] of this domain and `open` y[g]; constraints `placed` and `linked`."""
     n = instance.types.counts.tolist()
@@ -249,19 +276,21 @@ def add_objective_and_sides(m: pyo.ConcreteModel, instance: Instance) -> None:
     unit = "" if instance.levels.unit == 1 else f", in units of {instance.levels.unit}"
     w = instance.candidates.cost.tolist()
     loss = sum(w[g] * m.assign[i, g] for i, g in m.PAIRS)
-    groups = sum(m.open[g] for g in m.CANDIDATES)
+
+    def groups() -> Any:
+        return sum(m.open[g] for g in m.CANDIDATES)
 
     # Σ w_g x[i,g]
     m.loss = pyo.Objective(expr=loss, sense=pyo.minimize, doc=f"information lost{unit}")
     if problem.objective != "loss":
         m.loss.deactivate()
         sense = pyo.minimize if problem.objective == "min_groups" else pyo.maximize
-        m.groups = pyo.Objective(expr=groups, sense=sense, doc="number of released row types")
+        m.groups = pyo.Objective(expr=groups(), sense=sense, doc="number of released row types")
 
     if instance.cost_bound is not None:
         doc = f"the information lost is at most cost_bound{unit}"
         m.cost_bound = pyo.Constraint(expr=loss <= instance.cost_bound, doc=doc)
     if problem.min_groups is not None:
-        m.min_groups = pyo.Constraint(expr=groups >= problem.min_groups, doc="smallest number of released row types")
+        m.min_groups = pyo.Constraint(expr=groups() >= problem.min_groups, doc="smallest number of released row types")
     if problem.max_groups is not None:
-        m.max_groups = pyo.Constraint(expr=groups <= problem.max_groups, doc="largest number of released row types")
+        m.max_groups = pyo.Constraint(expr=groups() <= problem.max_groups, doc="largest number of released row types")

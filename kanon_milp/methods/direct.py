@@ -13,7 +13,7 @@ import pyomo.environ as pyo
 
 from kanon_milp.bounds import BoundLimit, BoundTask, best_registered, registered_bounds
 from kanon_milp.bounds.built_in import LAGRANGIAN, REQUIREMENTS
-from kanon_milp.errors import InputError, SolverError
+from kanon_milp.errors import InputError, SolverError, is_ours
 from kanon_milp.formulations.restricted import RestrictedModel
 from kanon_milp.methods.extension import compared
 from kanon_milp.methods.outcome import UNKNOWN, Bound, Outcome, objective_of, scale_of
@@ -250,6 +250,9 @@ def solve_direct(
             try:
                 assignment = restricted.assignment(answer.x)
             except SolverError as error:
+                if not is_ours(session.formulation.declare):
+                    name = session.formulation.name
+                    raise InputError(f'the formulation "{name}" has a solution that is no table: {error}') from error
                 if session.extension is None or not session.extension.relaxed:
                     raise
                 said = f"a solution of the model as it was changed ({session.extension.words}) is no table: {error}"

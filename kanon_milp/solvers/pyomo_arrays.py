@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 import scipy.sparse as sp
-from pyomo.common.errors import InfeasibleConstraintException
+from pyomo.common.errors import InfeasibleConstraintException, InvalidValueError
 from pyomo.common.gc_manager import PauseGC
 from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
@@ -69,14 +69,20 @@ def _to_arrays(model: pyo.ConcreteModel, *, names: bool) -> PyomoArrays:
     sign = 1 if objectives[0].sense == pyo.minimize else -1
     try:
         form = LinearStandardFormCompiler().write(model, mixed_form=True, set_sense=pyo.minimize)
+        matrix, constraint_lower, constraint_upper = _constraints(form)
+        offset = float(form.c_offset[0])
     except InfeasibleConstraintException:
         raise InputError("the model has a constraint that no values satisfy: all of its coefficients are 0") from None
+    except InvalidValueError:
+        raise InputError(
+            "the model uses an expression or a parameter without a value, as `open` is in a formulation without "
+            "variables for groups"
+        ) from None
     except ValueError as error:  # Pyomo's errors about non-linear or constant constraints name components, no data
         raise InputError(f"the model cannot be converted to a linear model: {one_line(error)}") from None
     columns = form.columns
     _check_domains(columns)
     lower, upper = _bounds(columns)
-    matrix, constraint_lower, constraint_upper = _constraints(form)
     if names:
         variable_names = tuple(v.name for v in columns)
         constraint_names = tuple(c.name for c, _ in form.rows)
@@ -86,7 +92,7 @@ def _to_arrays(model: pyo.ConcreteModel, *, names: bool) -> PyomoArrays:
     linear = LinearModel(
         name=str(model.name),
         c=np.asarray(form.c.todense(), dtype=float).ravel(),
-        offset=float(form.c_offset[0]),
+        offset=offset,
         A=matrix,
         constraint_lower=constraint_lower,
         constraint_upper=constraint_upper,

@@ -172,7 +172,7 @@ class Solver(Entry):
     where = "[solver]"
     name: str = key("highs (default), cbc, scip, cpsat or pulp:NAME")
     method: Annotated[str, one_of(registry.names)] = key("auto (default), milp, search or another by its name")
-    formulation: str = key("strong (default), textbook or groups")
+    formulation: str = key("strong (default), textbook, homogeneity, liang_yuan, groups, or one that is registered")
     time_limit: Real = key("seconds")
     threads: int = key("default 1")
     seed: int = key("default 0")

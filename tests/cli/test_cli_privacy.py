@@ -70,6 +70,19 @@ def test_ground_distances_are_named_on_the_command_line(people: Path, tmp_path: 
     assert "has no rank in" in done.stderr
 
 
+def test_both_forms_of_t_closeness_have_the_same_optimum(people: Path) -> None:
+    asked = ("solve", "--data", people, "--qi", "zip,sex", "--sensitive", "sick", "--t", "0.4", "--method", "milp")
+    found = {form: json.loads(run(*asked, "--t-form", form, "--json").stdout) for form in ("short", "transport")}
+    assert {form: each["problem"]["requirements"][0]["form"] for form, each in found.items()} == {
+        "short": "short",
+        "transport": "transport",
+    }
+    assert found["short"]["objective"] == found["transport"]["objective"]
+    assert found["short"]["proof"] == found["transport"]["proof"] == "optimal"
+    printed = json.loads(run(*asked, "--formulation", "liang_yuan", "--json").stdout)
+    assert (printed["objective"], printed["proof"]) == (found["short"]["objective"], "optimal")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -78,6 +91,8 @@ def test_ground_distances_are_named_on_the_command_line(people: Path, tmp_path: 
         (["--t", "1.5"], "t must lie between 0 and 1"),
         (["--t", "0.2", "--distance", "ordered"], "is not a number and so has no rank"),
         (["--l", "2", "--l-form", "distnct"], 'did you mean "distinct"'),
+        (["--t", "0.2", "--t-form", "transprt"], 'did you mean "transport"'),
+        (["--k", "2", "--t-form", "transport"], "--t-form says how --t is meant; name --t too"),
     ],
 )
 def test_bad_parameters_are_one_clear_line(people: Path, options: list[str], message: str) -> None:

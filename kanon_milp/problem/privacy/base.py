@@ -152,9 +152,11 @@ class Requirement(ABC):
         found = {}
         for name, parameter in cls.parameters.items():
             value = claims.get(parameter.key or name)
+            if parameter.modeling:
+                continue
             if option := cls.option(name):
                 found[option] = str(value)
-            elif value is not None and value != parameter.usual and not parameter.modeling:
+            elif value is not None and value != parameter.usual:
                 return None
         return found
 

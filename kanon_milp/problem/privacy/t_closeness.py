@@ -338,7 +338,15 @@ class TCloseness(Requirement):
     letter: ClassVar[str] = "t"
     summary: ClassVar[str] = "t-closeness, exact as written, with the equal ground distance"
     parameters: ClassVar[Mapping[str, Parameter]] = {
-        "form": Parameter(TEXT, "short or transport", modeling=True),
+        "form": Parameter(
+            TEXT,
+            "short or transport",
+            option="--t-form",
+            metavar="FORM",
+            help="Constraints of t-closeness in the model: short, or transport as printed; they mean the same.",
+            usual="short",
+            modeling=True,
+        ),
         "t": Parameter(
             NUMBER, metavar="T", help="t-closeness, a rational such as 0.15 or 3/20: distance to the table."
         ),
