@@ -14,7 +14,7 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 
-from oracle import SYMBOL, Paths, Row, Value, Vector, released_rows
+from oracle import SYMBOL, Costs, Paths, Row, Value, Vector, released_rows
 
 Secrets = Sequence[tuple[Value, ...]]
 Number = Fraction | int
@@ -261,7 +261,7 @@ def best_table(
     hierarchies: Mapping[int, Paths] | None = None,
     vectors: Sequence[Vector] | None = None,
     weights: Sequence[Number] | None = None,
-    level_costs: Mapping[int, Sequence[Number]] | None = None,
+    level_costs: Mapping[int, Costs] | None = None,
 ) -> Fraction | None:
     """Best objective value over every released table that `valid` accepts, None if there is none.
 

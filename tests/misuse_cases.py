@@ -92,7 +92,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
     "Hierarchies": (
         km.Hierarchies,
         {"hierarchies": {"a": AGES}},
-        {"hierarchies": "", "weights": "", "level_costs": "", "mask": "none"},
+        {"hierarchies": "", "weights": "", "level_costs": "", "costs": "", "mask": "none"},
     ),
     "Hierarchies.read": (km.Hierarchies.read, {"folder": ".", "columns": ["a"]}, {"folder": "", "columns": ""}),
     "Hierarchy": (km.Hierarchy, {"paths": AGES}, {"paths": "", "source": "text"}),
@@ -379,7 +379,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
     "FullDomain": (
         km.FullDomain,
         {},
-        {"hierarchies": "", "suppression_limit": "", "objective": "", "weights": "", "level_costs": ""},
+        {"hierarchies": "", "suppression_limit": "", "objective": "", "weights": "", "level_costs": "", "costs": ""},
     ),
     "solve_full_domain": (
         km.solve_full_domain,

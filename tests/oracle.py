@@ -25,6 +25,7 @@ Value = str | None
 Row = tuple[Value, ...]
 Paths = Mapping[Value, Sequence[Value]]
 Vector = tuple[int, ...]
+Costs = Sequence[Fraction | int] | Mapping[Value, Fraction | int]  # of a column: by level, or by label (0: not named)
 SYMBOL = "*"
 NEVER = 1 << 60
 
@@ -61,7 +62,7 @@ def cheapest(
     hierarchies: Mapping[int, Paths] | None = None,
     vectors: Sequence[Vector] | None = None,
     weights: Sequence[Fraction | int] | None = None,
-    level_costs: Mapping[int, Sequence[Fraction | int]] | None = None,
+    level_costs: Mapping[int, Costs] | None = None,
     suppressed_rows: str = "strict",
     units: Sequence[str] | None = None,
     requirement: Callable[[tuple[int, ...]], bool] | None = None,
@@ -105,7 +106,7 @@ def released_rows(
     hierarchies: Mapping[int, Paths] | None = None,
     vectors: Sequence[Vector] | None = None,
     weights: Sequence[Fraction | int] | None = None,
-    level_costs: Mapping[int, Sequence[Fraction | int]] | None = None,
+    level_costs: Mapping[int, Costs] | None = None,
 ) -> dict[Row, dict[int, Fraction]]:
     """Every possible released row → input row that it can stand for → least cost of reading it so."""
     columns = range(len(rows[0]))
@@ -117,17 +118,20 @@ def released_rows(
         path = (hierarchies or {}).get(column, {value: (value, SYMBOL)})[value]
         return path[level]
 
-    def cell_cost(column: int, level: int) -> Fraction:
+    def cell_cost(column: int, value: Value, level: int) -> Fraction:
         given = (level_costs or {}).get(column)
-        unit_cost = Fraction(level, height[column]) if given is None else Fraction(given[level])
+        if isinstance(given, Mapping):
+            unit_cost = Fraction(given.get(label(column, value, level), 0))
+        else:
+            unit_cost = Fraction(level, height[column]) if given is None else Fraction(given[level])
         return unit_cost * (1 if weights is None else Fraction(weights[column]))
 
     if vectors is None:
         vectors = list(itertools.product(*(range(h + 1) for h in height)))
     found: dict[Row, dict[int, Fraction]] = {}
     for vector in vectors:
-        cost = sum((cell_cost(c, vector[c]) for c in columns), Fraction(0))
         for i, row in enumerate(rows):
+            cost = sum((cell_cost(c, row[c], vector[c]) for c in columns), Fraction(0))
             by_row = found.setdefault(tuple(label(c, row[c], vector[c]) for c in columns), {})
             by_row[i] = min(cost, by_row.get(i, cost))
     return found

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 import polars as pl
 from hypothesis import strategies as st
+from oracle import Costs
 
 import kanon_milp as km
 from kanon_milp.bounds import type_sets
@@ -35,7 +36,7 @@ class Case:
     vectors: tuple[tuple[int, ...], ...] | None
     weights: tuple[Fraction, ...]
     hierarchies: dict[int, dict[str | None, tuple[str | None, ...]]]
-    level_costs: dict[int, tuple[Fraction, ...]]
+    level_costs: dict[int, Costs]
     suppressed_rows: SuppressedRows
     sides: dict[str, Any]
 
@@ -62,8 +63,8 @@ class Case:
             recoding = km.Hierarchies(
                 {names[j]: km.Hierarchy(paths) for j, paths in self.hierarchies.items()},
                 weights,
-                {names[j]: costs for j, costs in self.level_costs.items()},
-                mask,
+                mask=mask,
+                costs={names[j]: costs for j, costs in self.level_costs.items()},
             )
         else:
             recoding = mask or km.Suppression(weights)
@@ -131,7 +132,7 @@ def drawn_case(
         vectors,
         tuple(rng.choice(WEIGHTS) if not plain and one_in(rng, 2) else Fraction(1) for _ in range(width)),
         trees,
-        {c: drawn_level_costs(rng, heights[c]) for c in trees if one_in(rng, 2)},
+        {c: drawn_costs(rng, trees[c]) for c in trees if one_in(rng, 2)},
         rng.choice(["strict", "exempt"]),
         drawn_sides(rng, len(cells), width) if sides and one_in(rng, 2) else {},
     )
@@ -153,10 +154,19 @@ def drawn_tree(rng: Random, values: Sequence[str | None]) -> dict[str | None, tu
     return {value: (*path, "*") for value, path in paths.items()}
 
 
-def drawn_level_costs(rng: Random, height: int) -> tuple[Fraction, ...]:
-    """Costs that do not fall from level to level."""
-    steps = [rng.choice([Fraction(0), Fraction(1), Fraction(1, 3), Fraction(2)]) for _ in range(height)]
-    return tuple(itertools.accumulate(steps, initial=Fraction(0)))
+def drawn_costs(rng: Random, tree: dict[str | None, tuple[str | None, ...]]) -> Costs:
+    """Costs that do not fall from level to level: of each level, or of each label above the values."""
+    height = len(next(iter(tree.values()))) - 1
+    steps = [Fraction(0), Fraction(1), Fraction(1, 3), Fraction(2)]
+    if one_in(rng, 2):
+        return tuple(itertools.accumulate((rng.choice(steps) for _ in range(height)), initial=Fraction(0)))
+    costs = dict.fromkeys(tree, Fraction(0))
+    for level in range(1, height + 1):
+        below: dict[str | None, Fraction] = {}
+        for path in tree.values():
+            below[path[level]] = max(below.get(path[level], Fraction(0)), costs[path[level - 1]])
+        costs |= {label: cost + rng.choice(steps) for label, cost in below.items() if label not in costs}
+    return {label: cost for label, cost in costs.items() if label not in tree}
 
 
 def drawn_sides(rng: Random, rows: int, columns: int) -> dict[str, Any]:

@@ -43,7 +43,7 @@ from kanon_milp.presolve.reductions import Dominance
 CASES = examples(300, 24)  # a route, or more where it takes more for all features
 TURNS = examples(1, 3)  # of so many of these the default run has one on most routes
 RECODINGS = {"exempt reading", "missing values", "rows alike", "weights", "a column without weight", "hierarchies"}
-RECODINGS |= {"level costs", "mask", "mask without full suppression"}
+RECODINGS |= {"level costs", "label costs", "mask", "mask without full suppression"}
 EVERYTHING = {*RECODINGS, *SIDES, *SETS, *VALUES} | {"k", "k above the rows", "units", "one row"}
 
 
@@ -121,7 +121,7 @@ def higher(self: Tracker, units: int, *rest: Any, **more: Any) -> Any:
 def one_less(self: Dominance, instance: Instance) -> NDArray[np.bool_]:
     """A reduction drops one of the candidates that cost least, too."""
     keep = KEEP(self, instance)
-    cost = instance.levels.costs[instance.candidates.vector].astype(float)
+    cost = instance.candidates.cost.astype(float)
     if keep.any():
         keep[np.where(keep, cost, np.inf).argmin()] = False
     return keep

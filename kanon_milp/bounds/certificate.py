@@ -20,8 +20,8 @@ alone cannot check it; give it to those who may see the original.
 format, version     "kanon-milp dual certificate", 4 (5: of the bound under requirements, below)
 problem             quasi_identifiers, sensitive, requirements (name and parameters; numbers that need not be integers
                     as exact text, such as "t": "1/5"; none of a user's own), suppressed_rows,
-                    columns: per quasi-identifier its name, the exact cost of a cell at each level, and the hash of its
-                    hierarchy (null: keep or suppress),
+                    columns: per quasi-identifier its name, the exact cost of a cell at each level (or the hash of the
+                    costs of its labels), and the hash of its hierarchy (null: keep or suppress),
                     patterns: sorted level vectors (null: all)
 rows                number n of rows
 table_sha256        SHA-256 of the quasi-identifiers and sensitive columns, and of the unit of protection where a
@@ -46,7 +46,8 @@ Versions 2 and 3 give such numbers twice, as "t" and as "t_exact", and version 2
 same. The checker takes them where both numbers agree.
 
 The hash of a hierarchy is over one such line for each value: the value and its labels at the levels 1, 2, ... below
-the top; sorted by value.
+the top; sorted by value. That of the costs of labels is over one such line for each label above the values of the table
+that one of these gets, and its exact cost; sorted by label.
 
 In version 5, of the bound under requirements, `multipliers` are of the distinct rows of
 quasi-identifiers and sensitive columns, in the order of the text that the hash is of; the numbers in `counting_rows`
@@ -85,7 +86,7 @@ from kanon_milp.presolve.instance import Instance, compress_table, prepare, reco
 from kanon_milp.presolve.reductions import Dominance, Viability
 from kanon_milp.presolve.row_types import RowTypes
 from kanon_milp.problem.arguments import file_path
-from kanon_milp.problem.hierarchies import Hierarchy
+from kanon_milp.problem.hierarchies import ColumnLevels, Hierarchy
 from kanon_milp.problem.privacy import KAnonymity, Requirement, TCloseness
 from kanon_milp.problem.privacy.registry import REQUIREMENTS
 from kanon_milp.problem.problem import Problem
@@ -243,7 +244,7 @@ def certify(problem: Problem, dual: DualPoint, denominator: int | None = None) -
         dual.packing_multipliers.sum()
         + np.maximum(dual.cut_multipliers, 0.0) @ dual.rank_one_cuts.limits(instance.types.counts)
     )
-    largest = int(levels.costs.max()) + math.ceil(float(np.abs(dual.multipliers).max()) + added) + 1
+    largest = levels.most + math.ceil(float(np.abs(dual.multipliers).max()) + added) + 1
     if denominator is None:
         denominator = FINE if dual.rank_one_cuts.count else DENOMINATOR
     denominator = max(min(denominator, NEVER // (largest * n)), 1)
@@ -279,7 +280,7 @@ def describe_problem(problem: Problem, levels: Levels) -> dict[str, Any]:
         "columns": [
             {
                 "name": column.name,
-                "costs": [str(cost) for cost in column.costs],
+                "costs": _costs(column),
                 "hierarchy": hierarchy_hash(hierarchies[column.name]) if column.name in hierarchies else None,
             }
             for column in levels.columns
@@ -307,6 +308,18 @@ def hierarchy_hash(hierarchy: Hierarchy) -> str:
     """Hash of a hierarchy without its top."""
     paths = (path[:-1] for path in hierarchy.released.values())
     return _hash(sorted(paths, key=lambda path: (path[0] is None, path[0] or "")))
+
+
+def _costs(column: ColumnLevels) -> list[str] | str:
+    """The cost of each level, or the hash of those of labels."""
+    if column.cell_costs is None:
+        return [str(cost) for cost in column.costs]
+    values, costs = set(column.labels[: column.label_of.shape[1]]), dict[str, str]()
+    for ids, cells in zip(column.label_of.tolist(), column.cell_costs, strict=True):
+        for label, cost in zip((column.labels[each] for each in ids), cells, strict=True):
+            if label is not None and label not in values:
+                costs[label] = str(cost)
+    return _hash(sorted([label, cost] for label, cost in costs.items()))
 
 
 def _hash(*blocks: Iterable[Sequence[object]]) -> str:

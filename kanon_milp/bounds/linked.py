@@ -74,7 +74,7 @@ class LinkedEvaluator(Evaluator):
 def linked_bound(linked: LinkedSets, limit: BoundLimit, threads: int = 1) -> DualPoint:
     """Maximize L by the volume algorithm, until it no longer rises or the limit: a point over the parts."""
     ascent = VolumeAlgorithm(LinkedEvaluator(linked, threads), limit)
-    ascent.ceiling = float(linked.instance.levels.costs.max()) * linked.instance.types.n
+    ascent.ceiling = float(linked.instance.levels.most) * linked.instance.types.n
     ascent.maximize(packing_cuts=False)
     return ascent.end()
 

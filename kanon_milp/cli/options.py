@@ -23,12 +23,14 @@ from kanon_milp.cli.help import (
 )
 from kanon_milp.errors import InputError
 from kanon_milp.problem.column_values import DECIMALS
+from kanon_milp.problem.costs import NCP
 from kanon_milp.problem.databases import Database, as_files, is_address, location
 from kanon_milp.problem.hierarchies import Hierarchy
 from kanon_milp.problem.privacy.base import INTEGER, Requirement
 from kanon_milp.problem.privacy.registry import REQUIREMENTS, swept_kinds
 from kanon_milp.problem.problem import Objective, Problem, SuppressedRows
 from kanon_milp.problem.recoding import Makers, Recoding, made_hierarchies, read_recoding
+from kanon_milp.problem.side_files import read_label_costs
 from kanon_milp.problem.table import (
     ARROW_SUFFIXES,
     CSV_SUFFIXES,
@@ -316,6 +318,14 @@ class RecodingOptions:
     weight: Annotated[
         list[str] | None, recoding_option(metavar="A=2", help="Cost of suppressing a cell of a column.")
     ] = None
+    costs: Annotated[
+        list[str] | None,
+        recoding_option(
+            metavar="AGE=0,1/4,1",
+            help="Cost of each level of a hierarchy, of each label from a file label,cost (JOB=costs.csv), or JOB=ncp, "
+            "the share of the values that a label covers; ncp alone for all columns.",
+        ),
+    ] = None
 
     def arguments(self) -> dict[str, Any]:
         """These as `verify_files` takes them."""
@@ -329,7 +339,29 @@ class RecodingOptions:
             if name in weights:
                 raise InputError(f'--weight names column "{name}" twice')
             weights[name] = value
-        return {"mask": self.mask, "hierarchies": self.hierarchies, "makers": self._makers(), "weights": weights}
+        return {
+            "mask": self.mask,
+            "hierarchies": self.hierarchies,
+            "makers": self._makers(),
+            "weights": weights,
+            "costs": self._costs(),
+        }
+
+    def _costs(self) -> dict[str, Any] | str:
+        """Column → its costs, as `Hierarchies` takes them."""
+        if self.costs == [NCP]:
+            return NCP
+        found: dict[str, Any] = {}
+        for entry in self.costs or []:
+            name, equals, given = entry.rpartition("=")
+            if not equals or name in found:
+                raise InputError(
+                    "--costs is COLUMN=NUMBERS, COLUMN=FILE.csv or COLUMN=ncp, once for each column, as in --costs "
+                    "age=0,1/4,1, or ncp alone"
+                )
+            read = given.lower().endswith(".csv")
+            found[name] = read_label_costs(Path(given)) if read else given if given == NCP else split(given)
+        return found
 
     def _makers(self) -> Makers:
         """Column → what makes its hierarchy, from the values of the column and what messages call it."""

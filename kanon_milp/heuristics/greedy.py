@@ -37,14 +37,14 @@ def greedy(instance: Instance, limit: Limit = NO_LIMIT) -> Assignment | None:
     """
     if not instance.problem.separable:
         return None
-    candidates, levels = instance.candidates, instance.levels
+    candidates = instance.candidates
     last = candidate_of_all(instance)
     if last is None:
         return None
     check, left = UnplacedCheck(instance), instance.types.counts.copy()
     # what has too few rows when all are left has too few later
     large = np.flatnonzero(candidates.support >= instance.least)
-    order = large[np.lexsort((large, levels.costs[candidates.vector[large]]))]
+    order = large[np.lexsort((large, candidates.cost[large]))]
     covers = ((g, candidates.members[_pairs(instance, g)]) for g in order[order != last].tolist() if not limit.over)
     formed = sorted(_formed(check, covers, left, named=True), key=lambda each: each.number)
     if not _dissolve(check, last, formed, left, candidates.cost[last] - candidates.cost):

@@ -129,7 +129,18 @@ def describe_input(problem: Problem, files: Mapping[str, str | None]) -> dict[st
         "hierarchies": {name: _hierarchy(each.source, files) for name, each in recoding.hierarchies.items()},
         "weights": weights,
         "level_costs": costs,
+        **({"costs": _costs(recoding.costs)} if recoding.costs else {}),
         "distances": [_file(source, files) for source in dict.fromkeys(sources) if source in files],
+    }
+
+
+def _costs(given: Mapping[str, Any] | str) -> Any:
+    """Costs of labels as exact text, or the word that says how they are computed."""
+    if isinstance(given, str):
+        return given
+    return {
+        name: each if isinstance(each, str) else {label: str(cost) for label, cost in each.items()}
+        for name, each in given.items()
     }
 
 

@@ -58,7 +58,7 @@ class FullDomain:
     largest share of the rows, an exact number from 0 to 1, that may be suppressed: those whose class does not satisfy
     the requirements. objective: "loss", as elsewhere, a suppressed row at that of a fully suppressed one; "precision",
     the same with level/height a cell; "discernibility", Σ |class|², a suppressed row at n; "class_size", rows a class.
-    weights, level_costs: as in `Hierarchies`.
+    weights, level_costs, costs: as in `Hierarchies`.
     """
 
     hierarchies: Mapping[str, Any] = field(default_factory=dict)
@@ -66,6 +66,7 @@ class FullDomain:
     objective: Objective = "loss"
     weights: Mapping[str, Any] = field(default_factory=dict)
     level_costs: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    costs: Mapping[str, Any] | str = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not (isinstance(self.objective, str) and self.objective in OBJECTIVES):
@@ -75,6 +76,8 @@ class FullDomain:
         for what in ("hierarchies", "level_costs"):
             if not isinstance(getattr(self, what), Mapping):
                 raise wrong(what, "a mapping from columns", getattr(self, what))
+        if not isinstance(self.costs, Mapping | str):
+            raise wrong("costs", 'a mapping from columns, or "ncp",', self.costs)
         _ = self.recoding
 
     @property
@@ -85,9 +88,9 @@ class FullDomain:
     @property
     def recoding(self) -> Suppression | Hierarchies:
         """All level vectors of the lattice."""
-        if not self.hierarchies and not self.level_costs:
+        if not self.hierarchies and not self.level_costs and not self.costs:
             return Suppression(self.weights)
-        return Hierarchies(self.hierarchies, self.weights, self.level_costs)
+        return Hierarchies(self.hierarchies, self.weights, self.level_costs, costs=self.costs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,10 +283,11 @@ class _Lattice:
         """Sum of level/height over the columns."""
         return sum((Fraction(v, h) for v, h in zip(vector, self.heights, strict=True)), Fraction(0))
 
-    def _cost(self, vector: Vector) -> Fraction:
-        """Loss of a row."""
-        at = int(np.ravel_multi_index(vector, [height + 1 for height in self.heights]))
-        return int(self.levels.costs[at]) * self.levels.unit
+    def _cost(self, vector: Vector, rows: Ints) -> Fraction:
+        """Loss of so many rows of each row type."""
+        at = np.ravel_multi_index(vector, [height + 1 for height in self.heights])
+        costs = self.levels.row_costs(np.full(len(rows), at), self._instance.types.codes)
+        return int(rows @ costs) * self.levels.unit
 
     def value(self, vector: Vector, classes: _Classes) -> Fraction:
         """What the objective says of a level vector."""
@@ -292,7 +296,9 @@ class _Lattice:
         suppressed = n - kept_rows
         match self._asked.objective:
             case "loss":
-                return self._cost(vector) * kept_rows + self._cost(self.heights) * suppressed
+                rows, stays = self._instance.types.counts, classes.kept[classes.of_type]
+                gone = np.where(stays, 0, rows)
+                return self._cost(vector, rows - gone) + self._cost(self.heights, gone)
             case "precision":
                 return self._cell_share(vector) * kept_rows + len(vector) * suppressed
             case "discernibility":
@@ -305,7 +311,7 @@ class _Lattice:
         n = self._instance.types.n
         match self._asked.objective:
             case "loss":
-                return self._cost(vector) * n
+                return self._cost(vector, self._instance.types.counts)
             case "precision":
                 return self._cell_share(vector) * n
             case "discernibility":  # a row's class only grows, and has so many rows at least, or the row costs n

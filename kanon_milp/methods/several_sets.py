@@ -127,7 +127,8 @@ def solve_from_good_table(session: Session) -> Result:
     """Direct MILP, from a bound and a good table where several sets of quasi-identifiers have their own k."""
     problem, params = session.problem, session.parameters.of(SetsParams)
     few = session.instance.candidates.pairs < params.fewest_pairs
-    if problem.separable or problem.objective != "loss" or few:
+    of_labels = session.instance.levels.cells is not None  # what links sets has costs of level vectors
+    if problem.separable or problem.objective != "loss" or few or of_labels:
         return solve_milp(session)
     from kanon_milp.methods.scheduler import begun, outcome_of, run_phases
 

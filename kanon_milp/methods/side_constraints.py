@@ -173,7 +173,7 @@ def _in_fewer_groups(session: Session, groups: Ints, most: int) -> Found | None:
         return None
     instance, table = made
     rows = np.bincount(table.candidate, weights=table.rows, minlength=instance.candidates.count)
-    kept = np.argsort(-rows * (instance.levels.costs.max() - instance.candidates.cost), kind="stable")[: most - 1]
+    kept = np.argsort(-rows * (instance.levels.most - instance.candidates.cost), kind="stable")[: most - 1]
     number = np.full(instance.candidates.count, len(kept))
     number[kept] = np.arange(len(kept))
     made = released_partition(before, Partition(number[table.candidate], table.row_type, table.rows))

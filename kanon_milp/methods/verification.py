@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import narwhals as nw
 import polars as pl
@@ -59,6 +60,7 @@ def verify_files(
     hierarchies: str | Path | None = None,
     makers: Makers | None = None,
     weights: Mapping[str, Number] | None = None,
+    costs: Mapping[str, Any] | str | None = None,
     suppressed_rows: SuppressedRows = "strict",
     symbol: str = SYMBOL,
     delimiter: str | None = None,
@@ -78,7 +80,8 @@ def verify_files(
     quasi-identifiers. keep: insensitive columns; those without a role are named in a warning. unit: the column of the
     original whose different values k counts, row by row; it must not be in the released table either.
     privacy: requirements to check; without any, the report says what holds. mask: CSV file of patterns.
-    weights: column → cost of suppressing one of its cells. hierarchies: folder with COLUMN.csv files; that of a
+    weights: column → cost of suppressing one of its cells. costs: as of `Hierarchies`.
+    hierarchies: folder with COLUMN.csv files; that of a
     sensitive attribute is a ground distance to report, as are distances, sensitive attribute → ground distance.
     makers: column → what makes its hierarchy from the original's values, such as functools.partial(Hierarchy.intervals,
     widths=[5, 10]).
@@ -110,7 +113,7 @@ def verify_files(
         fmt = replace(fmt, delimiter=table.csv.delimiter)
     frame = read_released(path, fmt, table.quasi_identifiers)
     _check_released(table, frame, path)
-    recoding = _recoding(table, mask, hierarchies, weights, makers=makers)
+    recoding = _recoding(table, mask, hierarchies, weights, costs, makers)
     known = {**_hierarchical(table, hierarchies), **(distances or {})}
     asked: ProblemData = Question(table, recoding, suppressed_rows)
     if privacy:
@@ -205,6 +208,7 @@ def check_certificate_files(
     hierarchies: str | Path | None = None,
     weights: Mapping[str, Number] | None = None,
     level_costs: Mapping[str, Sequence[Number]] | None = None,
+    costs: Mapping[str, Any] | str | None = None,
     makers: Makers | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
@@ -218,8 +222,8 @@ def check_certificate_files(
     What is not given of quasi_identifiers, sensitive, unit, privacy and suppressed_rows is taken from the certificate,
     and the report repeats it; what is given must be what the certificate is about. mask: CSV file of patterns.
     hierarchies: folder with COLUMN.csv files; those of sensitive attributes play no part. Mask, hierarchies, weights
-    and level costs must be named whenever the problem had them. Other parameters as in `read_table`. Raises InputError
-    for files that cannot be read.
+    and costs of levels and labels must be named whenever the problem had them. Other parameters as in `read_table`.
+    Raises InputError for files that cannot be read.
     """
     claim = Claim.of(certificate)
     names = _same_order(quasi_identifiers, claim.names("quasi_identifiers"))
@@ -238,7 +242,7 @@ def check_certificate_files(
             header=header,
             symbol=symbol,
         )
-    recoding = _recoding(table, mask, hierarchies, weights, level_costs, makers)
+    recoding = _recoding(table, mask, hierarchies, weights, costs, makers, level_costs)
     reading = suppressed_rows or claim.reading
     requirements = claim.requirements
     if privacy:
@@ -259,15 +263,17 @@ def _recoding(
     mask: str | Path | None,
     hierarchies: str | Path | None,
     weights: Mapping[str, Number] | None,
+    costs: Mapping[str, Any] | str | None,
+    makers: Makers | None,
     level_costs: Mapping[str, Sequence[Number]] | None = None,
-    makers: Makers | None = None,
 ) -> Recoding:
     """A folder whose hierarchies are all of sensitive attributes holds ground distances, and is no recoding."""
     folder = hierarchies
     if folder is not None and _hierarchy_files(table.sensitive, folder):
         folder = folder if _hierarchy_files(table.quasi_identifiers, folder) else None
     made = made_hierarchies(table, makers or {})
-    return read_recoding(table.quasi_identifiers, mask, folder, weights, level_costs, table.csv.named_encoding, made)
+    encoding = table.csv.named_encoding
+    return read_recoding(table.quasi_identifiers, mask, folder, weights, level_costs, encoding, made, costs)
 
 
 def _hierarchical(table: Table, folder: str | Path | None) -> dict[str, GroundDistance]:

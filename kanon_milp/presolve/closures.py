@@ -140,12 +140,14 @@ def _root(problem: Problem, types: RowTypes) -> Instance:
 def _candidates(types: RowTypes, levels: Levels, vector: Ints, covers: Ragged[np.int32]) -> Candidates:
     of_pair = covers.list_of_value().astype(np.int32)
     support = supports(types.counts, of_pair, covers.values, covers.lists)
-    return Candidates(vector.astype(np.int32), levels.costs[vector], support, covers.indptr, covers.values)
+    cost = levels.row_costs(vector, types.codes[covers.values[covers.indptr[:-1]]])
+    return Candidates(vector.astype(np.int32), cost, support, covers.indptr, covers.values)
 
 
 @dataclass(frozen=True, eq=False)
 class _Axis:
-    """A column whose levels of equal cost are one class each, from the cheapest (0) to that of the top.
+    """A column whose levels that cost the same, whatever the label, are one class each, from the cheapest (0) to that
+    of the top.
 
     Of levels that cost the same the highest covers most, so it dominates the others. levels: int64 (classes,), that
     highest level. label: int32 (classes, t), label of each row type there. column, codes: as in the instance.
@@ -159,7 +161,8 @@ class _Axis:
     @classmethod
     def of(cls, column: ColumnLevels, codes: Ints32) -> _Axis:
         """The column of this instance. codes: int32 (t,)."""
-        rises = [level for level in range(column.height) if column.costs[level] < column.costs[level + 1]]
+        cells = [(cost,) for cost in column.costs] if column.cell_costs is None else column.cell_costs
+        rises = [level for level in range(column.height) if cells[level] != cells[level + 1]]
         levels = np.array([*rises, column.height], dtype=np.int64)
         return cls(levels, column.label_of[levels][:, codes], column, codes)
 

@@ -85,16 +85,18 @@ def _losing_rows(problem: Problem, types: RowTypes, size: int, most: int | None)
     """How many rows lose something in any table of at most so many groups of so many rows, and what each of them loses
     at least."""
     levels = recode(problem, types, _one_column_at_a_time)
-    loses = levels.costs > 0
-    if not loses.any():
+    losses = np.concatenate([levels.costs] if levels.cells is None else [cost.ravel() for cost in levels.cells])
+    if not losses.any():
         return 0, Fraction(0)
-    each_loses = int(levels.costs[loses].min()) * levels.unit
-    if loses.all():
+    each_loses = int(losses[losses > 0].min()) * levels.unit
+    if levels.costs.all():
         return types.n, each_loses
     alike = []  # what rows have in common that are one group at no loss
     for j, column in enumerate(levels.columns):
-        free = max(level for level, cost in enumerate(column.costs) if not cost)
-        alike.append(column.label_of[free, types.codes[:, j]])
+        cells = [(cost,) for cost in column.costs] if column.cell_costs is None else column.cell_costs
+        free = np.array([[not cost for cost in level] for level in cells]).sum(axis=0) - 1  # costs never fall
+        codes = types.codes[:, j]
+        alike.append(column.label_of[np.broadcast_to(free, len(column.label_of[0]))[codes], codes])
     key = mixed_key(alike, [len(column.labels) for column in levels.columns])
     rows = np.bincount(np.unique(key, return_inverse=True)[1], weights=types.counts).astype(np.int64)
     kept = np.sort(rows[rows >= size])[::-1]

@@ -106,12 +106,13 @@ def enumerate_candidates(types: RowTypes, levels: Levels) -> Candidates:
         begins.append(first + number * types.count)
         support.append(np.add.reduceat(types.counts[order], first))
     vector_of = np.repeat(np.arange(levels.count, dtype=np.int32), [len(each) for each in begins])
+    indptr, lists = np.concatenate([*begins, [members.size]]).astype(np.int64), members.reshape(-1)
     candidates = Candidates(
         vector=vector_of,
-        cost=levels.costs[vector_of],
+        cost=levels.row_costs(vector_of, types.codes[lists[indptr[:-1]]]),
         support=np.concatenate(support),
-        indptr=np.concatenate([*begins, [members.size]]).astype(np.int64),
-        members=members.reshape(-1),
+        indptr=indptr,
+        members=lists,
     )
     return _one_per_released_row(candidates, types, levels)
 

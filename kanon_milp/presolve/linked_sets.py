@@ -156,8 +156,13 @@ def sets_of(problem: Problem) -> list[tuple[tuple[int, ...], int]]:
 
 
 def linked_sets(instance: Instance) -> LinkedSets | None:
-    """The sets of an instance whose row types have their values; None where some row has no class large enough."""
+    """The sets of an instance whose row types have their values; None where some row has no class large enough.
+
+    Raises ValueError where costs depend on labels.
+    """
     types, levels = instance.types, instance.levels
+    if levels.cells is not None:
+        raise ValueError("sets of quasi-identifiers are linked by level vectors, whose costs must not depend on labels")
     sets = sets_of(instance.problem)
     linked, costs = _linked_columns(levels, [at for at, _ in sets])
     vectors = levels.vectors

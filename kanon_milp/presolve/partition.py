@@ -75,17 +75,18 @@ def released_partition(instance: Instance, partition: Partition) -> tuple[Instan
         )
 
     levels = recode(instance.problem, types, wanted)
-    vector = _cheapest_above(_common_levels(levels.columns, types.codes[row_type], begin), levels)
+    first = types.codes[row_type[begin]]
+    vector = _cheapest_above(_common_levels(levels.columns, types.codes[row_type], begin), levels, first)
     if partition.vector is not None:
         places = {tuple(each): at for at, each in enumerate(levels.vectors.tolist())}
         vector[given] = [places[tuple(each)] for each in partition.vector[given].tolist()]
     if (vector < 0).any():
         return None
-    first, at = types.codes[row_type[begin]], levels.vectors[vector]
+    at, cost = levels.vectors[vector], levels.row_costs(vector, first)
     labels = [column.label_of[at[:, j], first[:, j]] for j, column in enumerate(levels.columns)]
     key = mixed_key(labels, [len(column.labels) for column in levels.columns])
     # the cheaper vector where two give the same row
-    cheapest = np.lexsort((levels.costs[vector], key))
+    cheapest = np.lexsort((cost, key))
     new = np.concatenate([[True], key[cheapest][1:] != key[cheapest][:-1]])
     number = np.empty(len(vector), dtype=np.int64)
     number[cheapest] = np.cumsum(new) - 1
@@ -99,7 +100,7 @@ def released_partition(instance: Instance, partition: Partition) -> tuple[Instan
         levels = replace(levels, columns=tuple(c.as_published(used[:, j], codes[:, j]) for j, c in columns))
     candidates = Candidates(
         vector=chosen,
-        cost=levels.costs[chosen],
+        cost=cost[cheapest[new]],
         support=np.bincount(candidate, weights=types.counts[members]).astype(np.int64),
         indptr=indptr_of(np.bincount(candidate, minlength=len(chosen))),
         members=members.astype(np.int32),
@@ -126,13 +127,19 @@ def _common_levels(columns: Sequence[ColumnLevels], codes: Ints32, begin: Ints) 
     return found
 
 
-def _cheapest_above(wanted: NDArray[np.int16], levels: Levels) -> Ints:
-    """The cheapest level vector that is nowhere below the wanted levels, int64 (groups,), -1 where there is none."""
+def _cheapest_above(wanted: NDArray[np.int16], levels: Levels, codes: Ints32) -> Ints:
+    """The cheapest level vector that is nowhere below the wanted levels, int64 (groups,), -1 where there is none.
+
+    codes: int32 (groups, m), values of a row of each group.
+    """
+    every = levels.count == math.prod(column.height + 1 for column in levels.columns)
+    if levels.cells is not None and not every:
+        return _cheapest_of_labels(wanted, levels, codes)
     different, inverse = np.unique(wanted, axis=0, return_inverse=True)
     of_group = inverse.reshape(-1)
     found, open_ = np.full(len(different), -1, dtype=np.int64), np.arange(len(different))
     order = np.argsort(levels.costs, kind="stable")
-    if levels.count == math.prod(column.height + 1 for column in levels.columns):
+    if every:
         # all vectors are allowed, and costs do not fall from level to level
         shape = [column.height + 1 for column in levels.columns]
         number = np.empty(levels.count, dtype=np.int64)
@@ -149,6 +156,16 @@ def _cheapest_above(wanted: NDArray[np.int16], levels: Levels) -> Ints:
         if not len(open_):
             break
     return np.take(found, of_group)
+
+
+def _cheapest_of_labels(wanted: NDArray[np.int16], levels: Levels, codes: Ints32) -> Ints:
+    """The same where costs depend on labels: group by group, since vectors have no common order."""
+    found = np.full(len(wanted), -1, dtype=np.int64)
+    for group, lowest in enumerate(wanted):
+        above = np.flatnonzero((levels.vectors >= lowest).all(axis=1))
+        if len(above):
+            found[group] = above[levels.row_costs(above, codes[group][None, :]).argmin()]
+    return found
 
 
 GROUPS_AT_ONCE = 1_000  # groups that are held against all candidates at once

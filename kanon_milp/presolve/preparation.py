@@ -148,8 +148,8 @@ def presolve(
     if shortage is not None or not enumerated:
         return Prepared(problem, before, before, [], row_types, obstacle, shortage)
     with clock.step("reduce"):
-        # of closed candidates none dominates another
-        undominated = open_model or found is not None
+        # of closed candidates none dominates another, unless only some labels of a level cost what those above them do
+        undominated = open_model or (found is not None and before.levels.cells is None)
         made = reduced_instance(before, row_types, limit, merge=merge, undominated=undominated)
     # a model over row types that no candidate covers cannot be stated: it is declared over all candidates
     instance = before if not reduced or made.obstacle is not None else made.instance

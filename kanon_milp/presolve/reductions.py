@@ -21,6 +21,7 @@ from kanon_milp.presolve.row_types import RowTypes
 from kanon_milp.problem.column_values import mixed_key
 from kanon_milp.problem.privacy.base import viable_candidates
 from kanon_milp.problem.problem import Problem
+from kanon_milp.problem.recoding import Levels
 from kanon_milp.system.arrays import Flags, Ints, Ints32
 from kanon_milp.system.limit import NO_LIMIT, Limit, Over
 
@@ -197,20 +198,31 @@ class Dominance(Reduction[Dropped]):
         begins = np.flatnonzero(np.diff(key[order])) + 1
         for mine in np.split(order, begins) if candidates.count else ():
             v, lowest = int(candidates.vector[mine[0]]), agreed[mine[0]]
-            above = (levels.vectors >= lowest).all(axis=1) & (levels.costs <= levels.costs[v])
+            cost = candidates.cost[mine]
+            above = (levels.vectors >= lowest).all(axis=1) & (levels.costs <= cost.max())
             above[v] = False
             if not above.any():
                 continue
-            if (levels.costs[above] < levels.costs[v]).any():
-                keep[mine] = False
-            else:
-                tied.append((mine, np.flatnonzero(above)))
+            vectors = np.flatnonzero(above)
+            least = _least_costs(levels, vectors, instance.types.codes[candidates.representative[mine]])
+            keep[mine[least < cost]] = False
+            if (least == cost).any():
+                tied.append((mine[least == cost], vectors))
         if tied:
             _break_ties(instance, tied, keep)
         return keep | instance.exempt
 
     def _apply(self, instance: Instance) -> Dropped:
         return drop(self.name, instance, self.keep(instance))
+
+
+def _least_costs(levels: Levels, vectors: Ints, codes: Ints32) -> Ints:
+    """The least that rows with these values lose under any of these level vectors, int64 (r,). codes: int32 (r, m)."""
+    if levels.cells is None:
+        return np.full(len(codes), levels.costs[vectors].min())
+    pieces = np.array_split(vectors, -(-len(vectors) * len(codes) // SOME))
+    found: Ints = np.min([levels.row_costs(some[None, :], codes[:, None, :]).min(axis=1) for some in pieces], axis=0)
+    return found
 
 
 def _agreed_levels(instance: Instance) -> NDArray[np.int16]:
@@ -255,6 +267,7 @@ def _break_ties(instance: Instance, tied: list[tuple[Ints, Ints]], keep: Flags) 
         more = candidates.support[others] > candidates.support[mine][:, None]
         equal = candidates.support[others] == candidates.support[mine][:, None]
         earlier = others < mine[:, None]
+        found &= candidates.cost[others] == candidates.cost[mine][:, None]
         keep[mine[(found & (more | (equal & earlier))).any(axis=1)]] = False
 
 

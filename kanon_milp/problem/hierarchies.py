@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from kanon_milp.errors import InputError, counted, kind_of, printable
 from kanon_milp.problem.arguments import file_path, listed, text, wrong
 from kanon_milp.problem.column_values import Decimal
+from kanon_milp.problem.costs import CELLS, Given, cell_costs, level_costs
 from kanon_milp.problem.csv_files import csv_text
 from kanon_milp.problem.dates import date_rows
 from kanon_milp.problem.exact import Number
@@ -345,7 +345,8 @@ class ColumnLevels:
     labels: all labels that can be released, the original values (in domain order) first; no two alike.
     label_of: int32 (height+1, domain size): label id that a value gets at a level.
     published: of the labels that are renamed, by their ids, the text that the hierarchy has.
-    costs: unit cost of each level, per cell.
+    costs: unit cost of each level, per cell; where it depends on the label, the least of the level.
+    cell_costs: then of each level the cost of each value's label; else None.
     """
 
     name: str
@@ -353,6 +354,7 @@ class ColumnLevels:
     label_of: Ints32
     costs: tuple[Fraction, ...]
     published: Mapping[int, str] = field(default_factory=dict)
+    cell_costs: CELLS | None = None
 
     @property
     def height(self) -> int:
@@ -383,7 +385,7 @@ def column_levels(
     name: str,
     domain: Sequence[Label],
     hierarchy: Hierarchy | None,
-    costs: Sequence[Fraction] | None,
+    costs: Given | None,
     weight: Fraction,
     symbol: str,
 ) -> ColumnLevels:
@@ -406,13 +408,9 @@ def column_levels(
             )
         labels = tuple(ids)
         published = {ids[text]: label for (_, label), text in hierarchy.renamed.items() if text in ids}
-    height = len(label_of) - 1
-    if costs is None:
-        costs = [Fraction(level, height) for level in range(height + 1)]
-    elif len(costs) != height + 1:
-        raise InputError(
-            f'level costs of column "{name}": {height + 1} are needed (levels 0 to {height}), {len(costs)} given'
-        )
-    if costs[0] != 0 or any(a > b for a, b in itertools.pairwise(costs)):
-        raise InputError(f'level costs of column "{name}" must start at 0 and never fall')
-    return ColumnLevels(name, labels, label_of, tuple(weight * cost for cost in costs), published)
+    if isinstance(costs, Mapping | str):
+        paths = {value: (value, SYMBOL) for value in domain} if hierarchy is None else hierarchy.released
+        cells = tuple(tuple(weight * cost for cost in level) for level in cell_costs(costs, domain, paths, name))
+        return ColumnLevels(name, labels, label_of, tuple(map(min, cells)), published, cells)
+    of_level = level_costs(costs, len(label_of) - 1, name)
+    return ColumnLevels(name, labels, label_of, tuple(weight * cost for cost in of_level), published)

@@ -38,16 +38,18 @@ from kanon_milp.problem.arguments import (
     text,
     wrong,
 )
+from kanon_milp.problem.costs import given_costs
 from kanon_milp.problem.exact import Number, exact_number
 from kanon_milp.problem.hierarchies import ColumnLevels, Hierarchy, Label, column_levels
 from kanon_milp.problem.side_files import read_side_frame
 from kanon_milp.problem.table import Table
-from kanon_milp.system.arrays import Ints
+from kanon_milp.system.arrays import Ints, Ints32
 
 Cell = str | int
 Pattern = Sequence[Cell] | Mapping[str, Cell]
 MAX_LEVEL_VECTORS = 1 << 20
 MAX_LEVELS = 1 << 15  # of a hierarchy: level vectors hold them in 16 bits
+TOO_FINE = "the weights are too fine or too large for exact costs; use fewer digits"
 COST_RANGES = 32  # from which `Levels.some` takes as many level vectors each
 
 KEEP = ("keep", "□")
@@ -64,6 +66,7 @@ class Suppression:
     mask: PatternMask | None = field(default=None, init=False, repr=False)
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict, init=False, repr=False)
     level_costs: Mapping[str, Sequence[Number]] = field(default_factory=dict, init=False, repr=False)
+    costs: Mapping[str, Any] = field(default_factory=dict, init=False, repr=False)
     kind = "suppression"
 
     def __post_init__(self) -> None:
@@ -85,6 +88,7 @@ class PatternMask:
 
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict, init=False, repr=False)
     level_costs: Mapping[str, Sequence[Number]] = field(default_factory=dict, init=False, repr=False)
+    costs: Mapping[str, Any] = field(default_factory=dict, init=False, repr=False)
     kind = "pattern_mask"
 
     def __post_init__(self) -> None:
@@ -145,21 +149,39 @@ class Hierarchies:
 
     hierarchies: column → Hierarchy, or its paths as a plain dict, of which the Hierarchy is made.
     mask: allowed level vectors (default: all combinations of levels).
-    level_costs: column → unit cost of each level, starting at 0 (default level/height). weights multiply them.
+    costs: column → what a cell loses: a list with the cost of each level, starting at 0 (default level/height); a
+    mapping from labels to their costs, of all labels above the values, which cost 0, up to `*`; or "ncp", the share of
+    the column's values (or of its range, where they are numbers) that the label covers (Xu et al. 2006), 0 for one
+    value. "ncp" alone is meant for all columns. No label may cost more than the one above it. weights multiply them.
+    level_costs: those of levels. They may be given in `costs` as well, and are found here.
     """
 
     hierarchies: Mapping[str, Any]
     weights: Mapping[str, Number] = field(default_factory=dict)
     level_costs: Mapping[str, Sequence[Number]] = field(default_factory=dict)
     mask: PatternMask | None = None
+    costs: Mapping[str, Any] | str = field(default_factory=dict)
     kind = "hierarchies"
 
     def __post_init__(self) -> None:
-        def costs(value: Sequence[Number], what: str) -> tuple[Number, ...]:
+        def of_levels(value: Sequence[Number], what: str) -> tuple[Number, ...]:
             return tuple(_weight(cost, what) for cost in listed(value, what, "a list with the cost of each level"))
 
-        for what, read in (("hierarchies", _hierarchy), ("weights", _weight), ("level_costs", costs)):
+        for what, read in (("hierarchies", _hierarchy), ("weights", _weight), ("level_costs", of_levels)):
             object.__setattr__(self, what, by_column(getattr(self, what), what, read))
+        levels = dict(self.level_costs)
+        if isinstance(self.costs, str):
+            costs: Any = given_costs(self.costs, "costs")
+            twice = list(levels)
+        else:
+            costs = by_column(self.costs, "costs", given_costs)
+            twice = [name for name in costs if name in levels]
+            levels |= {name: given for name, given in costs.items() if isinstance(given, tuple)}
+            costs = {name: given for name, given in costs.items() if not isinstance(given, tuple)}
+        if twice:
+            raise InputError(f'column "{twice[0]}" has costs and level_costs; name one of them')
+        object.__setattr__(self, "level_costs", levels)
+        object.__setattr__(self, "costs", costs)
         if self.mask is not None:
             instance_of(self.mask, PatternMask, "mask", "PatternMask(patterns)")
 
@@ -173,6 +195,7 @@ class Hierarchies:
         level_costs: Mapping[str, Sequence[Number]] | None = None,
         mask: PatternMask | None = None,
         encoding: str | None = None,
+        costs: Mapping[str, Any] | str | None = None,
     ) -> Hierarchies:
         """Read COLUMN.csv for each of the columns that has such a file in the folder."""
         folder = file_path(folder, "folder with hierarchies")
@@ -185,7 +208,7 @@ class Hierarchies:
             known = among("", columns, "quasi-identifier")
             raise InputError(f"{folder}: has no hierarchy of any quasi-identifier (files COLUMN.csv){known}")
         read = {name: Hierarchy.read(path, encoding) for name, path in found.items()}
-        return cls(read, dict(weights or {}), dict(level_costs or {}), mask)
+        return cls(read, dict(weights or {}), dict(level_costs or {}), mask, {} if costs is None else costs)
 
 
 def _weight(value: Number, what: str) -> Number:
@@ -212,13 +235,15 @@ class Levels:
     """A recoding applied to a table.
 
     columns: per quasi-identifier its levels over the table's domain. vectors: int16 (p, m), the level vectors that are
-    allowed, or those of them that are looked at. costs: int64 (p,), loss of one row, in units of `unit`.
+    allowed, or those of them that are looked at. costs: int64 (p,), loss of one row, in units of `unit`; where it
+    depends on the labels, the least. cells: then per column int64 (levels, domain), what each value loses; else None.
     """
 
     columns: tuple[ColumnLevels, ...]
     vectors: NDArray[np.int16]
     costs: Ints
     unit: Fraction
+    cells: tuple[Ints, ...] | None = None
 
     @property
     def count(self) -> int:
@@ -229,6 +254,26 @@ class Levels:
     def top(self) -> NDArray[np.int16]:
         """The fully suppressed level vector."""
         return np.array([c.height for c in self.columns], dtype=np.int16)
+
+    def row_costs(self, vector: Ints | Ints32, codes: Ints32) -> Ints:
+        """What rows with these values lose under these level vectors, in units of `unit`.
+
+        vector: (r,), numbers of level vectors, codes: (r, m); or any shapes that go together, columns last.
+        """
+        if self.cells is None:
+            return self.costs[vector]
+        at = self.vectors[vector]
+        found = np.zeros(np.broadcast_shapes(at.shape, codes.shape)[:-1], dtype=np.int64)
+        for j, cost in enumerate(self.cells):
+            found += cost[at[..., j], codes[..., j]]
+        return found
+
+    @property
+    def most(self) -> int:
+        """The largest loss of a row under any of the level vectors, in units of `unit`."""
+        if self.cells is None:
+            return int(self.costs.max())
+        return int(sum(cost.max(axis=1)[self.vectors[:, j]] for j, cost in enumerate(self.cells)).max())
 
     @property
     def last(self) -> Levels:
@@ -265,6 +310,7 @@ def apply_recoding(
         ("weights", list(recoding.weights)),
         ("hierarchies", list(recoding.hierarchies)),
         ("level costs", list(recoding.level_costs)),
+        ("costs", [] if isinstance(recoding.costs, str) else list(recoding.costs)),
     ):
         for name in named:
             if name not in names:
@@ -279,19 +325,19 @@ def apply_recoding(
                     f"found {hierarchy.height + 1:,}"
                 )
             _check_cover(hierarchy, name, domain, table)
-        given_costs = recoding.level_costs.get(name)
-        exact = None if given_costs is None else [exact_number(c, f'level cost of "{name}"') for c in given_costs]
+        of_label = recoding.costs if isinstance(recoding.costs, str) else recoding.costs.get(name)
+        given = recoding.level_costs.get(name) if of_label is None else of_label
         weight = exact_number(recoding.weights.get(name, 1), f'weight of column "{name}"')
-        columns.append(column_levels(name, domain, hierarchy, exact, weight, table.symbol))
+        columns.append(column_levels(name, domain, hierarchy, given, weight, table.symbol))
     if recoding.mask is None:
         chosen = some(columns)
         vectors = _all_vectors(columns) if chosen is None else chosen
     else:
         vectors = parse_mask(recoding.mask, names, [c.height for c in columns], table.symbol)
-    costs, unit = _row_costs(columns, vectors, every=recoding.mask is None)
-    if costs.size and int(costs.max()) * table.n > 2**50:
-        raise InputError("the weights are too fine or too large for exact costs; use fewer digits")
-    return Levels(tuple(columns), vectors, costs, unit)
+    levels = _with_costs(columns, vectors, every=recoding.mask is None)
+    if levels.count and levels.most * table.n > 2**50:
+        raise InputError(TOO_FINE)
+    return levels
 
 
 def parse_mask(mask: PatternMask, names: Sequence[str], heights: Sequence[int], symbol: str) -> NDArray[np.int16]:
@@ -372,23 +418,31 @@ def _all_vectors(columns: Sequence[ColumnLevels]) -> NDArray[np.int16]:
     return np.ascontiguousarray(grid.reshape(len(columns), count).T)
 
 
-def _row_costs(columns: Sequence[ColumnLevels], vectors: NDArray[np.int16], *, every: bool) -> tuple[Ints, Fraction]:
-    """What a row loses under each level vector, as integer multiples of their largest common unit. every: that of all
-    level vectors, whichever are looked at."""
-    denominator = math.lcm(*(cost.denominator for c in columns for cost in c.costs))
-    integral = [[int(cost * denominator) for cost in c.costs] for c in columns]
+def _with_costs(columns: Sequence[ColumnLevels], vectors: NDArray[np.int16], *, every: bool) -> Levels:
+    """Levels with what a row loses, as integer multiples of the largest common unit of that under these level vectors.
+    every: that of all level vectors, whichever are looked at; so it is where costs depend on labels."""
+    exact = [[[cost] for cost in c.costs] if c.cell_costs is None else c.cell_costs for c in columns]
+    denominator = math.lcm(*(cost.denominator for column in exact for level in column for cost in level))
+    integral = [[[int(cost * denominator) for cost in level] for level in column] for column in exact]
     # sums that may be too large for a machine word are added as Python's own integers
-    kind = np.int64 if sum(map(max, integral)) < 2**62 else object
+    most = sum(max(map(max, column)) for column in integral)
+    kind = np.int64 if most < 2**62 else object
     sums = np.zeros(len(vectors), dtype=kind)
-    for j, costs in enumerate(integral):
-        sums += np.array(costs, dtype=kind)[vectors[:, j]]
-    parts = [cost for costs in integral for cost in costs] if every else sums.tolist()
-    divisor = math.gcd(*parts)
+    for j, column in enumerate(integral):
+        sums += np.array(list(map(min, column)), dtype=kind)[vectors[:, j]]
+    of_labels = any(c.cell_costs is not None for c in columns)
+    every |= of_labels
+    divisor = math.gcd(*(cost for column in integral for level in column for cost in level) if every else sums.tolist())
     if divisor == 0:
-        return np.zeros(len(sums), dtype=np.int64), Fraction(1)
-    if int(sums.max()) // divisor > 2**50:
-        raise InputError("the weights are too fine or too large for exact costs; use fewer digits")
-    return (sums // divisor).astype(np.int64), Fraction(divisor, denominator)
+        return Levels(tuple(columns), vectors, np.zeros(len(sums), dtype=np.int64), Fraction(1))
+    if int(sums.max()) // divisor > 2**50 or (of_labels and most // divisor > 2**50):
+        raise InputError(TOO_FINE)
+    cells = None
+    if of_labels:
+        shapes = [(len(c.label_of), c.label_of.shape[1]) for c in columns]
+        units = [np.array([[cost // divisor for cost in level] for level in column]) for column in integral]
+        cells = tuple(np.broadcast_to(each, shape).copy() for each, shape in zip(units, shapes, strict=True))
+    return Levels(tuple(columns), vectors, (sums // divisor).astype(np.int64), Fraction(divisor, denominator), cells)
 
 
 def _check_cover(hierarchy: Hierarchy, name: str, domain: Sequence[Label], table: Table) -> None:
@@ -442,18 +496,19 @@ def read_recoding(
     level_costs: Mapping[str, Sequence[Number]] | None = None,
     encoding: str | None = None,
     made: Mapping[str, Hierarchy] | None = None,
+    costs: Mapping[str, Any] | str | None = None,
 ) -> Recoding:
     """The recoding of these quasi-identifiers, as the command line, model files and `verify` name it.
 
-    mask: the mask, or its file. hierarchies: folder with a hierarchy COLUMN.csv for some of the columns. level_costs:
-    only with hierarchies. encoding: of the files. made: hierarchies of columns that have none in the folder. Raises
-    InputError for files that cannot be used.
+    mask: the mask, or its file. hierarchies: folder with a hierarchy COLUMN.csv for some of the columns. level_costs,
+    costs: only with hierarchies. encoding: of the files. made: hierarchies of columns that have none in the folder.
+    Raises InputError for files that cannot be used.
     """
     given = dict(weights or {})
     patterns = mask if mask is None or isinstance(mask, PatternMask) else PatternMask.read(mask, given, encoding)
     if hierarchies is not None:
         read = Hierarchies.read(
-            hierarchies, columns, weights=given, level_costs=level_costs, mask=patterns, encoding=encoding
+            hierarchies, columns, weights=given, level_costs=level_costs, mask=patterns, encoding=encoding, costs=costs
         )
         for name in made or {}:
             if name in read.hierarchies:
@@ -462,5 +517,7 @@ def read_recoding(
                 )
         return replace(read, hierarchies={**read.hierarchies, **(made or {})})
     if made:
-        return Hierarchies(made, given, dict(level_costs or {}), patterns)
+        return Hierarchies(made, given, dict(level_costs or {}), patterns, {} if costs is None else costs)
+    if costs:
+        raise InputError("costs of labels need hierarchies; weights set the cost of suppressing")
     return Suppression(given) if patterns is None else patterns

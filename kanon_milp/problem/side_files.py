@@ -33,6 +33,21 @@ def read_side_frame(path: Path, encoding: str | None, looks_right: Callable[[Row
     return _read(path, raw, replace(fmt, delimiter=_delimiter(path, raw, looks_right)))
 
 
+def read_label_costs(path: Path, encoding: str | None = None) -> dict[str, str]:
+    """The costs of labels, as text, from a file with the header label,cost and a row for each label."""
+
+    def fits(rows: Rows) -> bool:
+        return rows[0] == ["label", "cost"]
+
+    frame = read_side_frame(path, encoding, fits)
+    if list(frame.columns) != ["label", "cost"]:
+        raise InputError(f"{path}: a file with costs of labels begins with the line label,cost")
+    rows = frame.cast(pl.String).rows()
+    if any(cell is None for row in rows for cell in row) or len(dict(rows)) < len(rows):
+        raise InputError(f"{path}: a label has no cost, or stands in two rows")
+    return dict(rows)
+
+
 def read_hierarchy_rows(path: Path, encoding: str | None = None) -> list[tuple[str, tuple[Label, ...]]]:
     """The rows of a hierarchy, each with its place in messages, such as "line 3": value, label at level 1, ..., `*`; a
     missing value is None, as in a table.

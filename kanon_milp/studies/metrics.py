@@ -14,6 +14,7 @@ import polars as pl
 
 from kanon_milp.problem.arguments import one_of
 from kanon_milp.problem.column_values import numbers_of
+from kanon_milp.problem.costs import ncp
 from kanon_milp.problem.hierarchies import Label
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.problem import Problem, expect_problem
@@ -254,10 +255,7 @@ class _Labels:
         self._counts, self._symbol = counts, problem.table.symbol
         tree = problem.recoding.hierarchies.get(name)
         self._paths: Mapping[Label, tuple[Label, ...]] | None = None if tree is None else tree.released
-        known = numbers_of(counts)
-        numbers: dict[Label, Fraction] = dict(known.of.items()) if known.is_proportional else {}
-        self._span = max(numbers.values(), default=Fraction(0)) - min(numbers.values(), default=Fraction(0))
-        self._numbers = numbers if len(numbers) == len(counts) and self._span else None
+        self._ncp = ncp(counts)
         self._levels: dict[int, dict[Label, tuple[Fraction, int]]] = {}
         self._domain = Domain(counts)
         self._foreign: dict[Label, Stands | None] = {}
@@ -296,11 +294,7 @@ class _Labels:
 
     def _penalty(self, values: Sequence[Label]) -> tuple[Fraction, int]:
         """NCP of a cell that may be any of these values, and how many rows have one of them."""
-        rows = sum(map(self._counts.__getitem__, values))
-        if self._numbers is None:
-            return Fraction(len(values), len(self._counts)) if len(values) > 1 else Fraction(0), rows
-        among = [self._numbers[each] for each in values]
-        return (max(among) - min(among)) / self._span, rows
+        return self._ncp(values), sum(map(self._counts.__getitem__, values))
 
     def _path(self, value: Label) -> Sequence[Label]:
         return (value, self._symbol) if self._paths is None else (*self._paths[value][:-1], self._symbol)

@@ -209,11 +209,13 @@ def _recoding(entries: Mapping[str, Any], table: Table, path: Path) -> Recoding:
             table.quasi_identifiers, entries["random_patterns"], entries.get("random_seed", 0), weights
         )
     folder = named_file(path, entries["hierarchies"]) if "hierarchies" in entries else None
-    if folder is None and "level_costs" in entries:
-        raise InputError(f"{path}: [recoding] level_costs needs hierarchies; weights set the cost of suppressing")
+    for name in ("level_costs", "costs"):
+        if folder is None and name in entries:
+            raise InputError(f"{path}: [recoding] {name} needs hierarchies; weights set the cost of suppressing")
     return read_recoding(
-        table.quasi_identifiers, mask, folder, weights, entries.get("level_costs"), table.csv.named_encoding
-    )
+        table.quasi_identifiers, mask, folder, weights, entries.get("level_costs"), table.csv.named_encoding,
+        costs=entries.get("costs"),
+    )  # fmt: skip
 
 
 SUFFIX = ".toml"

@@ -150,6 +150,10 @@ class Recoding(Entry):
     hierarchies: str = key("folder beside this file with a hierarchy COLUMN.csv for some of the quasi-identifiers")
     weights: Entries = key("column = cost of suppressing one of its cells; default 1")
     level_costs: Entries = key("column = [unit cost of each level]; default level/height")
+    costs: str | Entries = key(
+        'column = [unit cost of each level], { label = its cost } or "ncp" (share of the values that a label covers); '
+        'or "ncp" for all columns'
+    )
 
 
 class Sides(Entry):

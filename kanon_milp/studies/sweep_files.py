@@ -58,6 +58,7 @@ UNSHOWN: dict[tuple[str, ...], str] = {
     ("input", "mask", "patterns"): "--mask has other patterns",
     ("input", "mask", "sha256"): "the content of --mask is another",
     ("input", "level_costs"): "levels have other costs",
+    ("input", "costs"): "labels have other costs",
     ("input", "values"): "a requirement is about other sensitive values",
     ("input", "distances"): "the files of --distance are others",
     ("problem", "name"): "the problem has another name",

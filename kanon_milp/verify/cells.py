@@ -21,7 +21,7 @@ import polars as pl
 from kanon_milp.errors import InputError, counted
 from kanon_milp.problem.records import Label
 from kanon_milp.system.arrays import Ints
-from kanon_milp.verify.numbers import exact
+from kanon_milp.verify.numbers import exact, ncp
 from kanon_milp.verify.tables import Original, RecodingData, classes, list_rows
 
 Levels = tuple[int, ...]
@@ -92,13 +92,41 @@ def unambiguous(paths: Mapping[Label, Sequence[Label]]) -> dict[Label, tuple[Lab
     }
 
 
+def costs_of_labels(given: Any, paths: Paths, values: Sequence[Label], name: str) -> dict[Label, Fraction]:
+    """What each label costs. given: labels with their costs, or "ncp". paths: of each value, the symbol last. values:
+    those of the table. Raises InputError where a label has no cost, or costs more than the one above it."""
+    where = f'costs of column "{name}"'
+    if given == "ncp":
+        share, under = ncp(values), defaultdict[Label, set[Label]](set)
+        for value in values:
+            for label in paths[value]:
+                under[label].add(value)
+        return {label: share(list(each)) for label, each in under.items()}
+    if isinstance(given, str):
+        raise InputError(f'{where}: a mapping from labels to their costs is expected, or "ncp"')
+    symbol = next(iter(paths.values()))[-1]
+    named = {symbol if label == "*" else label: exact(cost, where) for label, cost in given.items()}
+    found: dict[Label, Fraction] = {}
+    for path in paths.values():
+        for label in path[1:]:
+            if label not in named and label not in paths:
+                raise InputError(f"{where}: a label has no cost")
+            found[label] = named.get(label, Fraction(0))
+        found[path[0]] = named.get(path[0], Fraction(0))
+        costs = [found[label] for label in path]
+        if costs[0] != 0 or any(low > high for low, high in itertools.pairwise(costs)):
+            raise InputError(f"{where}: values must cost 0, and no label more than the one above it")
+    return found
+
+
 @dataclass(frozen=True, repr=False)
 class ColumnRule:
     """What a cell of one column may become.
 
     paths: original value → its labels by level, each for one set of values, the symbol last; None where cells are kept
-    or suppressed. costs: loss of a cell at each level. published: the paths as the hierarchy has them, where some of
-    its labels are the same for other values.
+    or suppressed. costs: loss of a cell at each level, as far as it does not depend on the label. published: the paths
+    as the hierarchy has them, where some of its labels are the same for other values. label_costs: loss of a cell by
+    what it is released as, where that is how costs were given; then `costs` are 0.
     """
 
     name: str
@@ -106,10 +134,11 @@ class ColumnRule:
     paths: Paths | None
     costs: tuple[Fraction, ...]
     published: Paths | None = None
+    label_costs: Mapping[Label, Fraction] | None = None
 
     @classmethod
-    def of(cls, table: Original, recoding: RecodingData, name: str) -> ColumnRule:
-        """Check what a recoding says of a column; raises InputError."""
+    def of(cls, table: Original, recoding: RecodingData, name: str, domain: pl.Series) -> ColumnRule:
+        """Check what a recoding says of a column; raises InputError. domain: all cells of the original column."""
         published, paths, height = None, None, 1
         if (hierarchy := recoding.hierarchies.get(name)) is not None:
             check_paths(hierarchy.paths, f'column "{name}": {hierarchy.source}')
@@ -125,7 +154,15 @@ class ColumnRule:
             published = {value: (*path[:-1], table.symbol) for value, path in hierarchy.paths.items()}
             paths = {value: (*path[:-1], table.symbol) for value, path in paths.items()}
             height = len(next(iter(paths.values()))) - 1
+        weight = exact(recoding.weights.get(name, 1), f'weight of column "{name}"')
         given = recoding.level_costs.get(name)
+        every = getattr(recoding, "costs", {})  # what has no such entry has costs of levels
+        of_labels = every if isinstance(every, str) else every.get(name)
+        if of_labels is not None:
+            values = classes(domain.to_frame(name))[1][name].to_list()
+            known = {value: (value, table.symbol) for value in values} if paths is None else paths
+            losses = {label: weight * cost for label, cost in costs_of_labels(of_labels, known, values, name).items()}
+            return cls(name, table.symbol, paths, (Fraction(0),) * (height + 1), published, losses)
         costs = (
             [Fraction(level, height) for level in range(height + 1)]
             if given is None
@@ -135,7 +172,6 @@ class ColumnRule:
             raise InputError(
                 f'level costs of column "{name}": levels 0 to {height} need {height + 1} costs, not {len(costs)}'
             )
-        weight = exact(recoding.weights.get(name, 1), f'weight of column "{name}"')
         weighted = tuple(weight * cost for cost in costs)
         return cls(name, table.symbol, paths, weighted, None if published == paths else published)
 
@@ -184,9 +220,10 @@ class Rules:
     allowed: frozenset[Levels] | None
 
     @classmethod
-    def of(cls, table: Original, recoding: RecodingData) -> Rules:
-        """Check a recoding against a table; raises InputError."""
-        columns = tuple(ColumnRule.of(table, recoding, name) for name in table.quasi_identifiers)
+    def of(cls, table: Original, recoding: RecodingData, original: Original | None = None) -> Rules:
+        """Check a recoding against a table; raises InputError. original: the table before rows were dropped."""
+        keys = (original or table).keys
+        columns = tuple(ColumnRule.of(table, recoding, name, keys[name]) for name in table.quasi_identifiers)
         return cls(columns, _allowed_vectors(recoding, columns))
 
     def unambiguous(self, table: Original, released: pl.DataFrame) -> pl.DataFrame:
@@ -207,8 +244,24 @@ class Rules:
         matching = vectors if self.allowed is None else [vector for vector in vectors if vector in self.allowed]
         return min(map(self.cost, matching or vectors), default=None), bool(matching)
 
+    @property
+    def suppressed(self) -> Fraction:
+        """Loss of a fully suppressed row."""
+        of_labels = (each.label_costs[each.symbol] for each in self.columns if each.label_costs is not None)
+        return self.cost([rule.height for rule in self.columns]) + sum(of_labels)
+
+    def label_cost(self, released: pl.DataFrame) -> Fraction:
+        """Loss of all released cells of the columns whose costs depend on labels."""
+        total = Fraction(0)
+        for rule in self.columns:
+            if rule.label_costs is not None:
+                number, labels = classes(released[[rule.name]])
+                for label, rows in zip(labels[rule.name], np.bincount(number).tolist(), strict=True):
+                    total += rows * rule.label_costs[label]
+        return total
+
     def cost(self, vector: Sequence[int]) -> Fraction:
-        """Loss of a row at a level vector."""
+        """Loss of a row at a level vector, without what depends on labels."""
         return sum((rule.costs[level] for rule, level in zip(self.columns, vector, strict=True)), Fraction(0))
 
 
@@ -228,8 +281,8 @@ def check_cells(table: Original, rules: Rules, released: pl.DataFrame) -> tuple[
     """Check each released cell and each row's level vector.
 
     released: the quasi-identifiers as text, row by row as in the table.
-    Returns the loss, Σ over cells of weight · level cost (None where a cell has no legal reading), the violations, and
-    how the cells read.
+    Returns the loss, Σ over cells of weight · cost of level or label (None where a cell has no legal reading), the
+    violations, and how the cells read.
     """
     violations: list[str] = []
     option_of_row: dict[str, Ints] = {}
@@ -252,6 +305,8 @@ def check_cells(table: Original, rules: Rules, released: pl.DataFrame) -> tuple[
         loss = None if cost is None or loss is None else loss + rows_of_kind * cost
         if cost is not None and not matches:
             outside.append(kind)
+    if loss is not None:
+        loss += rules.label_cost(released)
     if outside:
         rows = np.flatnonzero(np.isin(kind_of_row, outside))
         violations.append(f"a released row matches no pattern of the mask: {list_rows(rows)}")

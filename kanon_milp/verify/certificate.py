@@ -20,6 +20,7 @@ import numpy as np
 import polars as pl
 
 from kanon_milp.errors import InputError, kind_of, printable
+from kanon_milp.problem.records import Label
 from kanon_milp.system.arrays import Ints
 from kanon_milp.verify.cells import ColumnRule, Rules
 from kanon_milp.verify.claims import PLURAL, WHAT, Claim, ClaimedRequirement, HasDict, claimed, in_words
@@ -113,7 +114,7 @@ class _Expected:
             "requirements": list(requirements),
             "suppressed_rows": suppressed_rows,
             "columns": [
-                {"name": rule.name, "costs": [str(cost) for cost in rule.costs], "hierarchy": hierarchy_hash(rule)}
+                {"name": rule.name, "costs": costs_of(rule, table.keys[rule.name]), "hierarchy": hierarchy_hash(rule)}
                 for rule in rules.columns
             ],
             "patterns": None if rules.allowed is None else sorted(map(list, rules.allowed)),
@@ -133,17 +134,22 @@ class _Expected:
             vectors = sorted(self.rules.allowed)
         problems = [*self.differences(claim), *self._impossible(claim, types.height, vectors)]
         costs = [self.rules.cost(vector) for vector in vectors]
-        if min(costs, default=Fraction(0)) < 0:
-            raise InputError("weights and level costs must not be negative")
-        denominator = math.lcm(*(cost.denominator for cost in costs))
+        cells = [label_costs(rule, types[f"c{j}"]) for j, rule in enumerate(columns) if rule.label_costs is not None]
+        # where some cost depends on labels, that of each cell is a number of units, else that of each row
+        parts = [cost for rule in columns for cost in rule.costs] if cells else costs
+        parts += [cost for of_column in cells for cost in of_column.values()]
+        if min(parts, default=Fraction(0)) < 0:
+            raise InputError("weights, level costs and costs of labels must not be negative")
+        denominator = math.lcm(*(cost.denominator for cost in parts))
         # the largest number that all costs are integer multiples of
-        unit = Fraction(math.gcd(*(int(cost * denominator) for cost in costs)) or 1, denominator)
+        unit = Fraction(math.gcd(*(int(cost * denominator) for cost in parts)) or 1, denominator)
         if claim.unit != unit:
             problems.append("the certificate counts in another unit")
         if problems:
             return self.report(claim, None, problems)
         unit_costs = [int(cost / unit) for cost in costs]
-        if _largest(claim, max(unit_costs, default=0), rows) >= LIMIT:
+        most = max(costs, default=Fraction(0)) + sum(max(of_column.values()) for of_column in cells)
+        if _largest(claim, int(most / unit), rows) >= LIMIT:
             return self.report(claim, None, ["the multipliers are too large or too fine to be checked"])
         top, needs = tuple(rule.height for rule in columns), self.needs
         allowed = LevelVectors(
@@ -151,7 +157,7 @@ class _Expected:
             unit_costs,
             [needs.exempt if vector == top else needs.strict for vector in vectors],
         )
-        released = [Released.of(rule, types[f"c{j}"]) for j, rule in enumerate(columns)]
+        released = [Released.of(rule, types[f"c{j}"], unit) for j, rule in enumerate(columns)]
         asked = {supply.attribute for supply in needs.strict.supplies} | (
             set(needs.limits) if claim.by_value else set()
         )
@@ -178,7 +184,7 @@ class _Expected:
         bound = max(math.ceil(Fraction(total, claim.denominator)), 0) * unit
         exists = (
             needs.possible
-            and bound <= self.table.n * max(costs, default=0)  # no table loses more
+            and bound <= self.table.n * most  # no table loses more
             and every_row_has_a_place(released, rows, held, allowed)
         )
         if bound < claim.bound:
@@ -234,7 +240,7 @@ class _Expected:
 
     def statement(self, bound: Fraction, exists: bool) -> str:
         """What is proven, in words. exists: False where there is no table that has what is required."""
-        suppression = all(rule.costs == (Fraction(0), Fraction(1)) for rule in self.rules.columns)
+        suppression = all(rule.label_costs is None and list(rule.costs) == [0, 1] for rule in self.rules.columns)
         what = f"suppresses fewer than {bound} cells" if suppression else f"has a loss below {bound}"
         requirements, allowed = self.problem["requirements"], self.rules.allowed
         under = "" if allowed is None else f" of this mask of {len(allowed)} level vectors"
@@ -296,6 +302,21 @@ def hierarchy_hash(rule: ColumnRule) -> str | None:
         return None
     paths = (list(path[:-1]) for path in rule.paths.values())
     return _hash(sorted(paths, key=lambda path: (path[0] is None, path[0] or "")))
+
+
+def label_costs(rule: ColumnRule, column: pl.Series) -> dict[Label, Fraction]:
+    """What each label costs that one of these values gets."""
+    assert rule.label_costs is not None
+    return {label: rule.label_costs[label] for value in column.unique() for label in rule.path(value)}
+
+
+def costs_of(rule: ColumnRule, column: pl.Series) -> list[str] | str:
+    """The cost of each level, or the hash of those of the labels above the values of the column."""
+    if rule.label_costs is None:
+        return [str(cost) for cost in rule.costs]
+    values = set(column.unique())
+    above = {label: cost for label, cost in label_costs(rule, column).items() if label not in values}
+    return _hash(sorted([str(label), str(cost)] for label, cost in above.items()))
 
 
 def _hash(lines: Iterable[Sequence[object]]) -> str:

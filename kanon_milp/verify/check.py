@@ -184,7 +184,7 @@ class _Check:
             self.violations = compare_shape(table, frame, written)
         self.notes = self._notes(written, row_id)
         self.released = text_columns(frame, table.quasi_identifiers)
-        self.rules = Rules.of(table, asked.problem.recoding)
+        self.rules = Rules.of(table, asked.problem.recoding, original)
         self.cost: Fraction | None = None
         self.readings: Readings | None = None
         self.foreign: ForeignTable | None = None
@@ -221,7 +221,7 @@ class _Check:
             self.cost, illegal, self.readings = check_cells(table, rules, self.released)
             self.violations += illegal
         if self.cost is not None:
-            self.cost += (self.asked.table.n - table.n) * rules.cost([rule.height for rule in rules.columns])
+            self.cost += (self.asked.table.n - table.n) * rules.suppressed
 
     def _matching(self) -> Grouping:
         return Grouping.of_matching(Matching(self.released, self.symbols), self.suppressed, self.groups.sensitive)

@@ -46,6 +46,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
@@ -110,12 +111,14 @@ class ChargedLimits:
         return found
 
 
+AT_ONCE = 1 << 20  # losses of groups at level vectors that are compared at once
 CACHED = 128  # level vectors whose groups are remembered, for ties
 
 
 @dataclass(frozen=True, eq=False)
 class LevelVectors:
-    """The allowed level vectors: levels int64 (p, m), loss of one row in units and what a group needs for each."""
+    """The allowed level vectors: levels int64 (p, m), loss of one row in units, as far as it does not depend on labels,
+    and what a group needs for each."""
 
     levels: Ints
     costs: Sequence[int]
@@ -145,13 +148,17 @@ class PackingCut:
 
 @dataclass(frozen=True, eq=False)
 class Released:
-    """What one column releases: int64 (levels, distinct rows), the number of the label."""
+    """What one column releases: int64 (levels, distinct rows), the number of the label.
+
+    losses: int64, of the same shape, loss of the label in units; None where it depends on the level alone.
+    """
 
     of_row: Ints
     labels: int
+    losses: Ints | None = None
 
     @classmethod
-    def of(cls, rule: ColumnRule, column: pl.Series) -> Released:
+    def of(cls, rule: ColumnRule, column: pl.Series, unit: Fraction = Fraction(1)) -> Released:
         """Number the labels of a column. Raises InputError where a released cell could be read in two ways.
 
         A label may stand at two levels if it names the same values at both.
@@ -169,7 +176,10 @@ class Released:
                     raise InputError(f'column "{rule.name}": a label names different values at two levels')
         if (of_value[:-1] == number[rule.symbol]).any():
             raise InputError(f'column "{rule.name}": the suppression symbol is a label below the top')
-        return cls(of_value[:, of_row], len(number))
+        of_row, costs = of_value[:, of_row], rule.label_costs
+        if costs is None:
+            return cls(of_row, len(number))
+        return cls(of_row, len(number), np.array([int(costs[label] / unit) for label in number])[of_row])
 
     @property
     def top(self) -> int:
@@ -178,7 +188,7 @@ class Released:
 
     def in_order(self, order: Ints) -> Released:
         """The same with the rows in another order."""
-        return Released(self.of_row[:, order], self.labels)
+        return Released(self.of_row[:, order], self.labels, None if self.losses is None else self.losses[:, order])
 
 
 def dual_value(
@@ -208,7 +218,8 @@ def dual_value(
     for count in counts:
         total -= count.multiplier * (int(rows[count.rows].sum()) // _least_size(count, columns, vectors))
     total -= sum(cut.multiplier * cut.limit(rows) for cut in cuts)
-    largest = (max(vectors.costs, default=0) * denominator + int(np.abs(multipliers).max(initial=0))) * int(rows.sum())
+    most = max(vectors.costs, default=0) + sum(int(each.losses.max()) for each in columns if each.losses is not None)
+    largest = (most * denominator + int(np.abs(multipliers).max(initial=0))) * int(rows.sum())
     # the rows with the largest multipliers come first in every group
     order = np.argsort(-multipliers, kind="stable")
     rows, multipliers = rows[order], multipliers[order]
@@ -218,9 +229,9 @@ def dual_value(
     penalties = Penalties([replace(cut, rows=place[cut.rows]) for cut in cuts], rows)
     moved = {name: replace(each, row=place[each.row]) for name, each in held.items()}
     table = _Rows([column.in_order(order) for column in columns], rows, moved, vectors)
-    for v, cost in enumerate(vectors.costs):
+    for v in range(len(vectors.costs)):
         groups = _Groups.of(table.released(v))
-        reduced, least = cost * denominator - multipliers, vectors.least[v].size
+        reduced, least = table.losses(v) * denominator - multipliers, vectors.least[v].size
         surcharge = groups.surcharge(counts)
         phi = groups.open_values(rows, reduced, least) + surcharge
         open_groups = phi < 0
@@ -342,6 +353,14 @@ class _Rows:
             span *= column.labels
         return key
 
+    def losses(self, v: int) -> Ints:
+        """Per row: its loss in units at a level vector."""
+        found = np.full(len(self.rows), self.vectors.costs[v], dtype=np.int64)
+        for column, level in zip(self.columns, self.vectors.levels[v].tolist(), strict=True):
+            if column.losses is not None:
+                found += column.losses[level]
+        return found
+
     def _support(self, v: int) -> Ints:
         """Per row: how many rows of the table the level vector releases as it releases this one."""
         _, group = np.unique(self.released(v), return_inverse=True)
@@ -362,18 +381,23 @@ class _Rows:
         if not found.size:
             return found
         first = groups.members[groups.begins]
-        costs = np.array(self.vectors.costs, dtype=np.int64)
+        costs, mine = np.array(self.vectors.costs, dtype=np.int64), self.losses(v)[first]
+        by_label = [(j, column.losses) for j, column in enumerate(self.columns) if column.losses is not None]
         lowest, of_group = np.unique(self._lowest(groups), axis=0, return_inverse=True)
         for number, levels in enumerate(lowest):
             at = np.flatnonzero(of_group.ravel() == number)
             can_take = (self.vectors.levels >= levels).all(axis=1) & (self.sizes <= self.sizes[v])
-            if (costs[can_take] < costs[v]).any():
-                found[at] = True
-                continue
-            tied = np.flatnonzero(can_take & (costs == costs[v]))
-            for other in tied[tied != v].tolist():
-                mine, larger = self.support(v)[first[at]], self.support(other)[first[at]]
-                found[at] |= (larger > mine) | ((larger == mine) & (other < v))
+            able = np.flatnonzero(can_take & (costs <= mine[at].max()))  # losses of labels only add to that
+            for some in np.array_split(at, 1 + len(at) * len(able) * len(by_label) // AT_ONCE):
+                rows = first[some]
+                cost = costs[able][:, None]
+                for j, losses in by_label:
+                    cost = cost + losses[self.vectors.levels[able, j]][:, rows]
+                found[some] = (cost < mine[some]).any(axis=0)
+                tied = (cost == mine[some]) & ~found[some]
+                for place in np.flatnonzero(tied.any(axis=1) & (able != v)).tolist():
+                    own, larger = self.support(v)[rows], self.support(int(able[place]))[rows]
+                    found[some] |= tied[place] & ((larger > own) | ((larger == own) & (able[place] < v)))
         return found
 
     def _lowest(self, groups: _Groups) -> Ints:

@@ -27,7 +27,7 @@ from kanon_milp.errors import InputError, kind_of
 from kanon_milp.problem.records import Label
 from kanon_milp.system.arrays import Flags
 from kanon_milp.verify.cells import ColumnRule, Rules
-from kanon_milp.verify.numbers import numberings, numbers_in, ranged
+from kanon_milp.verify.numbers import ncp, numberings, numbers_in
 from kanon_milp.verify.tables import Original, classes, list_rows, text_columns
 
 End = Fraction | str  # a number, or a date as text of ISO 8601: a day, or what begins one, such as a month or a year
@@ -441,7 +441,7 @@ def _read_column(
     values = list(dict.fromkeys(before))
     stands = rule.stands(pairs["original"], pairs["released"]).to_numpy()
     as_label: Flags = np.any(stands, axis=1)
-    domain, penalty_of = Domain([] if as_label.all() else values), _penalty(values)
+    domain, penalty_of = Domain([] if as_label.all() else values), ncp(values)
     cell_of_pair, cells = classes(pairs[["released"]])
     labels, wrong = before.copy(), np.zeros(len(before), dtype=bool)
     generalized, penalty = 0, Fraction(0)
@@ -472,19 +472,3 @@ def _read_column(
         penalty += number * penalty_of([each for each in values if rule.path(each)[level] == label])
     recoded = pl.Series(labels, dtype=pl.String).gather(pair_of_row)
     return recoded, np.flatnonzero(wrong[pair_of_row]), generalized, penalty
-
-
-def _penalty(values: Sequence[Label]) -> Callable[[Sequence[Label]], Fraction]:
-    """NCP of a cell that stands for some of these values: their share of the range, or of the number of values."""
-    numbers = ranged(values)
-    span = max(numbers.values()) - min(numbers.values()) if len(numbers) == len(values) else Fraction(0)
-
-    def penalty(some: Sequence[Label]) -> Fraction:
-        if len(some) < 2:
-            return Fraction(0)
-        if not span:
-            return Fraction(len(some), len(values))
-        inside = [numbers[value] for value in some if value is not None]
-        return (max(inside) - min(inside)) / span
-
-    return penalty

@@ -7,7 +7,7 @@ import operator
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Context
 from fractions import Fraction
@@ -107,6 +107,22 @@ def ranged(values: Collection[str | None]) -> dict[str, Fraction]:
         if any(each * unit[1] != other[value] * unit[0] for value, each in one.items()):
             return {}
     return ways[0] if ways else {}
+
+
+def ncp(values: Sequence[str | None]) -> Callable[[Sequence[str | None]], Fraction]:
+    """NCP of a cell that stands for some of these values: their share of the range, or of the number of values."""
+    numbers = ranged(values)
+    span = max(numbers.values()) - min(numbers.values()) if len(numbers) == len(values) else Fraction(0)
+
+    def penalty(some: Sequence[str | None]) -> Fraction:
+        if len(some) < 2:
+            return Fraction(0)
+        if not span:
+            return Fraction(len(some), len(values))
+        inside = [numbers[value] for value in some if value is not None]
+        return (max(inside) - min(inside)) / span
+
+    return penalty
 
 
 def _written(text: str, mark: str) -> tuple[Fraction | None, str]:

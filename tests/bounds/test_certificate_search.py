@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 from unittest import mock
@@ -92,11 +92,18 @@ def lagrangian_value(
     heights = [len(next(iter(paths[j].values()))) - 1 for j in columns]
     vectors = sorted(case.vectors or itertools.product(*(range(h + 1) for h in heights)))
 
-    def cost(vector: Sequence[int]) -> Fraction:
-        given = [case.level_costs.get(j, [Fraction(x, heights[j]) for x in range(heights[j] + 1)]) for j in columns]
-        return sum((given[j][vector[j]] * case.weights[j] for j in columns), Fraction(0))
+    def cell(j: int, row: int, level: int) -> Fraction:
+        given = case.level_costs.get(j, [Fraction(x, heights[j]) for x in range(heights[j] + 1)])
+        found = given.get(paths[j][kinds[row][j]][level], 0) if isinstance(given, Mapping) else given[level]
+        return Fraction(found) * case.weights[j]
 
-    costs = [cost(vector) for vector in vectors]
+    def cost(v: int, row: int) -> Fraction:
+        return sum((cell(j, row, vectors[v][j]) for j in columns), Fraction(0))
+
+    every = range(len(kinds))
+    costs = [cost(v, row) for v in range(len(vectors)) for row in every]
+    if any(isinstance(given, Mapping) for given in case.level_costs.values()):
+        costs = [cell(j, row, level) for j in columns for row in every for level in range(heights[j] + 1)]
     common = math.lcm(*(each.denominator for each in costs))
     unit = math.gcd(*(int(each * common) for each in costs)) or 1
     released = [[tuple(paths[j][row[j]][vector[j]] for j in columns) for row in kinds] for vector in vectors]
@@ -112,7 +119,7 @@ def lagrangian_value(
 
     def place(v: int, cover: Sequence[int]) -> tuple[Fraction, int, int]:
         size = sum(copies[i] for i in range(len(kinds)) if released[v][i] == released[v][cover[0]])
-        return costs[v], -size, v
+        return cost(v, cover[0]), -size, v
 
     for v in range(len(vectors)):
         for label in sorted(set(released[v]), key=str):
@@ -128,7 +135,7 @@ def lagrangian_value(
                 for rows, ps, d, each in cuts
             ]
             fixed = sum(each for inside, each in counts if inside.issuperset(cover))
-            reduced = [int(costs[v] * common / unit) * denominator - multipliers[i] for i in cover]
+            reduced = [int(cost(v, i) * common / unit) * denominator - multipliers[i] for i in cover]
             total += min(cheapest(reduced, [copies[i] for i in cover], sizes[v], cut, fixed) or 0, 0)
     return total
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from hypothesis import given, settings
+from oracle import released_rows
 from strategies import Case, cases
 
 import kanon_milp as km
@@ -21,11 +22,14 @@ def by_definition(case: Case, instance: Instance) -> dict[tuple[str | None, ...]
     found: dict[tuple[str | None, ...], tuple[set[int], int]] = {}
     covers: dict[tuple[str | None, ...], set[int]] = defaultdict(set)
     for t, row in enumerate(instance.types.frame().rows()):
-        for vector, cost in zip(instance.levels.vectors.tolist(), instance.levels.costs.tolist(), strict=True):
+        for vector in instance.levels.vectors.tolist():
             released = tuple(
                 (case.hierarchies[j][value][level] if j in case.hierarchies else (value, "*")[level])
                 for j, (value, level) in enumerate(zip(row, vector, strict=True))
             )
+            loss = released_rows([row], case.hierarchies, [vector], case.weights, case.level_costs)[released][0]
+            cost = int(loss / instance.levels.unit)
+            assert cost * instance.levels.unit == loss
             covers[released].add(t)
             found[released] = (covers[released], min(cost, found.get(released, (set(), cost))[1]))
     return found

@@ -252,6 +252,8 @@ def _full_domain(entry: Entry, problem: Problem) -> LibraryInstance:
     requirement = problem.requirements[0]
     if len(problem.requirements) != 1 or not isinstance(requirement, KAnonymity) or requirement.unit:
         raise InputError(f"{entry.name}: the model of full-domain recoding knows k-anonymity of rows alone")
+    if levels.cells is not None:
+        raise InputError(f"{entry.name}: the model of full-domain recoding knows costs of levels, not of labels")
     costs = [[int(cost / levels.unit) for cost in column.costs] for column in levels.columns]
     suppressed = int(asked.share * problem.table.n)
     model = build_full_domain(

@@ -158,7 +158,7 @@ class _NoCommandError(Exception):
 def verify_command(
     described: Mapping[str, Any], anonymized: str | None, certificate: str | None = None
 ) -> tuple[str | None, str]:
-    """The command and a word to add; where the command line cannot state the problem, None and why.
+    """The command; where the command line cannot state the problem, None and why.
 
     A problem of a model file is stated by that file, any other one by options.
 
@@ -173,8 +173,6 @@ def verify_command(
         named = Path(model["file"]).stem if in_library(model["file"]) else model["file"]  # as it is on every machine
         return shlex.join(["kanon-milp", "verify", *released, "--model", named, *proof]), ""
     try:
-        if given["level_costs"] and certificate is not None:
-            raise _NoCommandError("the costs of levels have no option, and the certificate is about a loss in them")
         table = given["table"]
         query = table.get("query")
         if table["file"] is None and query is None:
@@ -204,8 +202,7 @@ def verify_command(
     options += _names("--missing-values", table.get("missing_values", []))
     original = [table["file"]] if query is None else [table["source"], "--query", query]
     words = ["kanon-milp", "verify", *released, "--original", *original, *options, *proof]
-    costs = "The costs of levels cannot be named there, so the loss that it prints is another one."
-    return shlex.join(words), costs if given["level_costs"] else ""
+    return shlex.join(words), ""
 
 
 def in_library(path: str) -> bool:
@@ -293,4 +290,13 @@ def _recoding(given: Mapping[str, Any]) -> list[str]:
         words += ["--hierarchies", *folders]
     for name, weight in given["weights"].items():
         words += ["--weight", f"{name}={weight}"]
+    for name, costs in given["level_costs"].items():
+        words += ["--costs", f"{name}={','.join(costs)}"]
+    of_labels = given.get("costs", {})
+    if isinstance(of_labels, str):
+        return [*words, "--costs", of_labels]
+    for name, way in of_labels.items():
+        if not isinstance(way, str):
+            raise _NoCommandError("the file with the costs of labels is not known")
+        words += ["--costs", f"{name}={way}"]
     return words

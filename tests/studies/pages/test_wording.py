@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import sqlite3
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
@@ -73,15 +74,25 @@ def test_nothing_states_the_problem_beside_its_model_file(more: list[str], tmp_p
     assert f"so {more[0]} cannot be named beside it" in done.stderr
 
 
-def test_costs_of_levels_without_a_model_file_have_no_command_for_the_certificate() -> None:
-    told = described(km.solve(km.read_model("hospital_hierarchies").problem))
+def test_costs_of_levels_and_labels_are_stated_by_options_where_there_are_such() -> None:
+    problem = km.read_model("hospital_hierarchies").problem
+    assert isinstance(problem.recoding, km.Hierarchies)
+    told = described(km.solve(problem))
     assert told["input"]["model"] is None
-    line, word = verify_command(told, "a.csv")
+    line, _ = verify_command(told, "a.csv", "proof.json")
     assert line is not None
-    assert "The costs of levels cannot be named" in word
-    line, word = verify_command(told, "a.csv", "proof.json")
+    assert "--costs age=0,0.25,0.5,1" in line
+    for costs, said in (("ncp", "--costs ncp"), ({"age": "ncp"}, "--costs age=ncp")):
+        other = replace(problem, recoding=replace(problem.recoding, level_costs={}, costs=costs))
+        line, _ = verify_command(described(km.solve(other)), "a.csv")
+        assert line is not None
+        assert said in line
+    paths = problem.recoding.hierarchies["age"].paths
+    labels = {label: 1 for path in paths.values() for label in path[1:] if label not in paths}
+    other = replace(problem, recoding=replace(problem.recoding, level_costs={}, costs={"age": labels}))
+    line, why = verify_command(described(km.solve(other)), "a.csv")
     assert line is None
-    assert "costs of levels have no option" in word
+    assert "costs of labels is not known" in why
 
 
 def command_on(page: Path) -> list[str]:
