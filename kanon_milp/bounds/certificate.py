@@ -82,6 +82,7 @@ from kanon_milp.bounds.packing_cuts import PackingCuts, mapped_sets
 from kanon_milp.bounds.rank_one_cuts import RankOneCuts
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.errors import InputError, unreadable
+from kanon_milp.kernels.volume import dot
 from kanon_milp.presolve.instance import Instance, compress_table, prepare, recode, types_of, with_candidates
 from kanon_milp.presolve.reductions import Dominance, Viability
 from kanon_milp.presolve.row_types import RowTypes
@@ -240,10 +241,8 @@ def certify(problem: Problem, dual: DualPoint, denominator: int | None = None) -
     instance = certified_instance(problem)
     dual = _of_distinct_rows(problem, instance, dual)
     levels, n = instance.levels, instance.types.n
-    added = float(
-        dual.packing_multipliers.sum()
-        + np.maximum(dual.cut_multipliers, 0.0) @ dual.rank_one_cuts.limits(instance.types.counts)
-    )
+    limits = dual.rank_one_cuts.limits(instance.types.counts).astype(np.float64)
+    added = float(dual.packing_multipliers.sum()) + dot(np.maximum(dual.cut_multipliers, 0.0), limits)
     largest = levels.most + math.ceil(float(np.abs(dual.multipliers).max()) + added) + 1
     if denominator is None:
         denominator = FINE if dual.rank_one_cuts.count else DENOMINATOR

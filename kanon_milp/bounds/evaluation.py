@@ -275,7 +275,7 @@ class RequiredEvaluator(Evaluator):
 
         for _ in self.each_part(part):
             pass
-        value = float(phi[phi < 0].sum() + self.counts @ multipliers)
+        value = float(phi[phi < 0].sum()) + dot(self.counts, multipliers)
         left = self.counts - self._taken.sum(axis=0)
         return Evaluation(value, phi, np.concatenate([left, excesses[self.charged].ravel()]))
 

@@ -40,6 +40,7 @@ from kanon_milp.bounds.registry import BoundLimit
 from kanon_milp.errors import InputError
 from kanon_milp.formulations.arrays import Constraints, large_enough, placed, program, sums
 from kanon_milp.formulations.arrays import linked as linked_pairs
+from kanon_milp.kernels.volume import dot
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.linked_sets import LinkedSets
 from kanon_milp.solvers.model import LinearModel
@@ -68,7 +69,7 @@ class LinkedEvaluator(Evaluator):
         asked = np.zeros(self.types)
         for s in range(linked.sets):
             asked += np.bincount(linked.option_parts[chosen, s], weights=self._rows, minlength=self.types)
-        return Evaluation(below + float(self._rows @ least), phi, asked - taken)
+        return Evaluation(below + dot(self._rows, least), phi, asked - taken)
 
 
 def linked_bound(linked: LinkedSets, limit: BoundLimit, threads: int = 1) -> DualPoint:

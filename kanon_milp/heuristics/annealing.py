@@ -20,6 +20,7 @@ from kanon_milp.heuristics.grouping import pairs_at
 from kanon_milp.heuristics.state import Board, State, generator
 from kanon_milp.heuristics.worker_pool import Effort, Pool
 from kanon_milp.kernels.annealing import alias_tables, make_moves
+from kanon_milp.kernels.elementary import exponentials, power
 from kanon_milp.kernels.moves import settle
 from kanon_milp.kernels.rows import Rows, commit, total
 from kanon_milp.presolve.instance import Instance
@@ -81,14 +82,14 @@ class Schedule:
         if kappa == 2:
             return cls(params.hot * board.cell, params.cold * board.cell)
         each = moves / len(board.state.group)
-        more, some = min(max(each / 2000, 1.0), 8.0) ** 0.6, min(each / params.many, 1.0)
-        hot = params.hotter**some * params.hot * (kappa / 2) ** 0.8
-        cold = params.warmer**some * params.cold * (kappa / 2) ** 0.5
-        return cls(hot * more * board.cell, cold * more**0.5 * board.cell)
+        more, some = power(min(max(each / 2000, 1.0), 8.0), 0.6), min(each / params.many, 1.0)
+        hot = power(params.hotter, some) * params.hot * power(kappa / 2, 0.8)
+        cold = power(params.warmer, some) * params.cold * math.sqrt(kappa / 2)
+        return cls(hot * more * board.cell, cold * math.sqrt(more) * board.cell)
 
     def at(self, done: float) -> float:
         """Temperature when this share of the work is done."""
-        return self.hot * float((self.cold / self.hot) ** min(done, 1.0))
+        return self.hot * power(self.cold / self.hot, min(done, 1.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +112,7 @@ class Draw:
         """The same. phi: float64 (candidates of the instance,)."""
         phi = np.maximum(phi[board.candidate], 0) / board.cell
         cover = board.state.covers.lengths[: len(phi)]
-        weight = np.exp(-phi) * np.minimum(1.0, small_cover / np.maximum(cover, 1))
+        weight = exponentials(-phi) * np.minimum(1.0, small_cover / np.maximum(cover, 1))
         chance, alias = alias_tables(weight if weight.any() else np.ones(len(weight)))
         return cls(chance, alias)
 
@@ -149,7 +150,7 @@ def anneal(
     best, loss = chain.best, chain.loss
     for part in range(params.parts):
         begin, end = part * moves // params.parts, (part + 1) * moves // params.parts
-        first, last = (hot * (cold / hot) ** (made / moves) for made in (begin, end))
+        first, last = (hot * power(cold / hot, made / moves) for made in (begin, end))
         make_moves(rows, end - begin, first, last, params.pulls, params.drops, draws.chance, draws.alias)
         if total(rows) < loss:
             best, loss = s.group.copy(), total(rows)

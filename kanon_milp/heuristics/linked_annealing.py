@@ -13,6 +13,7 @@ import numpy as np
 from kanon_milp.heuristics.state import cell_cost
 from kanon_milp.heuristics.worker_pool import Effort
 from kanon_milp.kernels.annealing import alias_tables
+from kanon_milp.kernels.elementary import exponentials, power
 from kanon_milp.kernels.linked_moves import LinkedRows, make_moves
 from kanon_milp.kernels.rows import relink, total
 from kanon_milp.presolve.assignment import Assignment
@@ -29,7 +30,7 @@ CHUNK = 20_000  # moves between two looks at the clock
 class LinkedAnnealingParameters:
     """Annealing of several sets of quasi-identifiers. Tuned on Adult with two and three sets."""
 
-    hot: float = number(1.0, "cells, the temperature at the beginning")
+    hot: float = number(1.0, "cells, the temperature at the beginning", least=1e-9)
     cold: float = number(0.15, "cells, the temperature at the end", least=1e-9)
     moves: int = number(1_000, "moves for each row in an annealing", least=1)
     first_moves: int = number(40, "the same in the descent before the first one", least=1)
@@ -68,7 +69,7 @@ def anneal_sets(
         moves = (params.first_moves if turn == 0 else params.moves) * rows
         hot, cold = (params.cold / 10, params.cold / 10) if turn == 0 else (params.hot, params.cold)
         for part in range(params.parts):
-            first, last = (cell * hot * (cold / hot) ** (at / params.parts) for at in (part, part + 1))
+            first, last = (cell * hot * power(cold / hot, at / params.parts) for at in (part, part + 1))
             for _ in range(max(moves // params.parts // CHUNK, 1)):
                 if not effort.over:
                     make_moves(board.rows, min(moves // params.parts + 1, CHUNK), first, last, chance, alias)
@@ -155,5 +156,5 @@ class LinkedBoard:
 def draw_by(linked: LinkedSets, phi: Floats, cell: float, small_cover: int) -> tuple[Floats, Ints]:
     """Tables of the alias method: g with weight exp(-φ_g) · min(1, 300 / N_g)."""
     small = np.minimum(1.0, small_cover / linked.parts.candidates.support)
-    weight = np.exp(-np.maximum(phi, 0) / cell) * small
+    weight = exponentials(-np.maximum(phi, 0) / cell) * small
     return alias_tables(weight)

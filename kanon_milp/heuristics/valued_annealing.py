@@ -189,7 +189,8 @@ def segment(
     """
     own = arrays.own(chain.group, chain.random)
     c, group = own.rows(), own.state.group
-    price = min(soft * (params.hot * c.cell / cold) ** 2, params.price)
+    cooled = params.hot * c.cell / cold
+    price = min(soft * (cooled * cooled), params.price)
     began = time.perf_counter()
     best = chain.best.copy()
     loss = make_moves(c, moves, np.array([hot, cold, price]), shares, draws.chance, draws.alias, best, chain.loss)

@@ -127,7 +127,7 @@ def _on_board(
     c = board.rows
     c.price = params.mending * cell
     settle(c)
-    mend_all(c, np.argsort(board.board.state.size[:-1]), params.tried)  # the largest groups last
+    mend_all(c, np.argsort(board.board.state.size[:-1], kind="stable"), params.tried)  # the largest groups last
     for g in np.flatnonzero(c.violation).tolist():
         while c.violation[g] > 0 and absorb(c, g):
             pass

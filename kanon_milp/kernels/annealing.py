@@ -8,13 +8,11 @@ except ImportError:
     from kanon_milp.kernels import plain as cython
 import numpy as np
 
+from kanon_milp.kernels.elementary import log
 from kanon_milp.kernels.limits import FAILED
 from kanon_milp.kernels.moves import pull, shift
 from kanon_milp.kernels.rows import Rows, close, commit, draw, undo, uniform
 from kanon_milp.system.arrays import Floats, Ints
-
-if not cython.compiled:
-    from math import log
 
 
 def make_moves(

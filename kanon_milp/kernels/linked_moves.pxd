@@ -1,5 +1,5 @@
 cimport cython
-from libc.math cimport log
+from kanon_milp.kernels.elementary cimport log
 from kanon_milp.kernels.rows cimport Lists, commit, draw, place, undo
 
 cdef long long FAILED, SPAN

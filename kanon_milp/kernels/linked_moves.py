@@ -12,12 +12,10 @@ except ImportError:
     from kanon_milp.kernels import plain as cython
 import numpy as np
 
+from kanon_milp.kernels.elementary import log
 from kanon_milp.kernels.limits import FAILED
 from kanon_milp.kernels.rows import Lists, commit, draw, place, undo
 from kanon_milp.system.arrays import Floats, Ints, Ints32
-
-if not cython.compiled:
-    from math import log
 
 WINDOW = 48  # options that are looked at for a candidate, of those whose part it covers
 COPIES = 3  # rows of each of their types

@@ -1,5 +1,5 @@
 cimport cython
-from libc.math cimport log, pow
+from kanon_milp.kernels.elementary cimport log, power
 
 from kanon_milp.kernels.rows cimport commit, draw, total, uniform
 from kanon_milp.kernels.rules cimport violation_of

@@ -6,6 +6,7 @@ state. A move that is not wanted is taken back with `take_back`, one that is wan
 
 from __future__ import annotations
 
+from kanon_milp.kernels.elementary import log, power
 from kanon_milp.kernels.limits import DRAWS, FRACTION, INFINITE, SAMPLE
 from kanon_milp.kernels.rows import commit, draw, total, uniform
 from kanon_milp.kernels.rules import violation_of
@@ -26,8 +27,6 @@ try:
     import cython
 except ImportError:
     from kanon_milp.kernels import plain as cython
-if not cython.compiled:
-    from math import log, pow
 
 TRIED = 6  # rows of each value that could come into a group
 LEAVING = 48  # rows of a group that are looked at as those that could leave it
@@ -400,7 +399,7 @@ def make_moves(
                     best[r] = c.group[r]
             if made == count:
                 break
-            temperature = heat[0] * pow(heat[1] / heat[0], float(made) / count)
+            temperature = heat[0] * power(heat[1] / heat[0], float(made) / count)
             limit = -temperature * log(uniform(c))
             before = c.violated
             kind = uniform(c)

@@ -38,15 +38,16 @@ def move(trial: Floats, best: Floats, direction: Floats, scale: Floats, rise: fl
     Entries from `free` on stay at least 0.
     """
     norm = 0.0
-    for i in range(len(best)):
-        if i < free or best[i] > 0 or direction[i] > 0:
-            norm += scale[i] * direction[i] * direction[i]
+    for i in range(free):
+        norm += scale[i] * direction[i] * direction[i]
+    for i in range(free, len(best)):
+        norm += scale[i] * direction[i] * direction[i] if max(best[i], direction[i]) > 0 else 0.0
     if norm < 1e-12:
         return False
     for i in range(len(best)):
         trial[i] = best[i] + rise / norm * scale[i] * direction[i]
-        if i >= free and trial[i] < 0:
-            trial[i] = 0.0
+    for i in range(free, len(best)):
+        trial[i] = max(trial[i], 0.0)
     return True
 
 

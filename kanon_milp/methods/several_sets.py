@@ -406,7 +406,7 @@ def neighbourhood(
     free = np.isin(members * most + projection[of_pair], now)
     centre = types.codes[random.integers(types.count)]
     distance = (types.codes != centre).sum(axis=1) + random.random(types.count)
-    order = np.argsort(distance)
+    order = np.argsort(distance, kind="stable")
     pairs = np.cumsum(np.bincount(members[free], minlength=types.count)[order])
     near = np.zeros(types.count, dtype=bool)
     near[order[: max(int(np.searchsorted(pairs, most_pairs, side="right")), 1)]] = True

@@ -39,6 +39,7 @@ from kanon_milp.bounds.packing_cuts import PackingCuts
 from kanon_milp.bounds.parameters import BranchParameters
 from kanon_milp.bounds.rank_one_cuts import separate
 from kanon_milp.bounds.reduced_costs import ReducedCosts
+from kanon_milp.kernels.volume import dot
 from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions import Dropped, drop_pairs, with_pairs
@@ -69,7 +70,7 @@ class NodeBounds:
         surcharge = packing.surcharge(start.packing_multipliers, instance.candidates.count)
         self._surcharge = surcharge.astype(np.float64)
         # what the packing cuts cost on the right side; the linear programs know nothing of it
-        self.constant = float(packing.limits @ start.packing_multipliers) if start.sets.lists else 0.0
+        self.constant = dot(packing.limits.astype(np.float64), start.packing_multipliers) if start.sets.lists else 0.0
 
     def program(self, pairs: Flags, at: DualPoint) -> GroupProgram:
         """Over all groups of a node. pairs: bool (pairs,), those it has."""

@@ -18,6 +18,7 @@ from kanon_milp.bounds.parameters import ColumnParameters, RoundParameters
 from kanon_milp.bounds.rank_one_cuts import RankOneCuts, separate
 from kanon_milp.bounds.registry import BoundLimit
 from kanon_milp.errors import InputError
+from kanon_milp.kernels.volume import dot
 from kanon_milp.presolve.assignment import Assignment, Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.call import OnProgress, Progress
@@ -142,7 +143,7 @@ class CutRounds:
         self._rounds = Rounds(self._master, careful=self.required, params=self.params)
         # what the held packing cuts cost on the right side; the linear program knows nothing of it
         limits = PackingCuts.of(instance, dual.sets).limits
-        self._constant = -float(limits @ dual.packing_multipliers) if dual.sets.lists else 0.0
+        self._constant = -dot(limits.astype(np.float64), dual.packing_multipliers) if dual.sets.lists else 0.0
 
     @property
     def value(self) -> float:

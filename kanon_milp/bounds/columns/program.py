@@ -38,6 +38,7 @@ from kanon_milp.kernels.pricing import cheapest_groups
 from kanon_milp.kernels.rank_one_cuts import coefficients_in_cuts
 from kanon_milp.kernels.row_branching import FloatRowBranching
 from kanon_milp.kernels.valued_pricing import cheapest_valued_groups
+from kanon_milp.kernels.volume import dot
 from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.system.arrays import Floats, Ints
@@ -113,8 +114,10 @@ class Pricing:
             np.arange(len(candidates.cost)), np.float64(below), self.program.params.nodes,
         )  # fmt: skip
         value = float(np.minimum(phi, 0.0).sum())
-        value += float(self.counts @ prices.multipliers) - float(self.limits @ prices.cut_multipliers)
-        return value, Groups.of_rows(*found)
+        return value + self._constant(prices), Groups.of_rows(*found)
+
+    def _constant(self, prices: DualPoint) -> float:
+        return dot(self.counts, prices.multipliers) - dot(self.limits, prices.cut_multipliers.astype(np.float64))
 
 
 def coefficients(groups: Groups, cuts: RankOneCuts, types: int) -> tuple[Ints, Ints, Ints]:
@@ -186,7 +189,7 @@ class RequiredPricing(Pricing):
         problems = at.subproblems(0, 0, len(phi), prices.multipliers, thetas)
         cuts = PricedCuts(*self.by_type, prices.cut_multipliers.astype(np.float64))  # integers where there are none
         search = FloatRowBranching(problems, cuts, program.emd, HIGHEST, HIGHEST_CHARGE)
-        constant = float(self.counts @ prices.multipliers) - float(self.limits @ prices.cut_multipliers)
+        constant = self._constant(prices)
         least, groups = np.zeros(len(phi)), Groups.none()
         for nodes in nodes_of(program.emd):
             answers = cheapest_valued_groups(search, chosen, below, *nodes, ALL_NODES)

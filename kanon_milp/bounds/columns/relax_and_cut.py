@@ -324,7 +324,7 @@ class RelaxAndCut:
         program = Program(*pool.columns, pool.share, free, steps, bounded, self.step)
         minimize(program, self.params.low * self.unit)
         bounded = np.maximum(bounded, 0.0)
-        promised = float(free @ at.counts) - float(bounded @ limits) - self.value
+        promised = dot(free, at.counts) - dot(bounded, limits) - self.value
         trial = np.concatenate([free, bounded[cuts : cuts + at.sets.lists], bounded[:cuts]])
         given_up = at.uncut.sum()
         found = at.price(trial)

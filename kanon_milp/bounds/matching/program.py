@@ -32,6 +32,7 @@ from kanon_milp.bounds.matching.odd_sets import find_cuts
 from kanon_milp.bounds.matching.pairs_and_triples import SmallGroups, Space, cut_coefficients
 from kanon_milp.bounds.parameters import MatchingParameters
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts
+from kanon_milp.kernels.volume import dot
 from kanon_milp.solvers.highs import new_highs
 from kanon_milp.system.arrays import Floats, Ints
 from kanon_milp.system.limit import Limit
@@ -47,7 +48,7 @@ def denominator_for(space: Space, largest: float) -> int:
     highest = (
         4.0 * (largest + float(space.instance.candidates.cost.max(initial=0)) + 1.0) * max(space.instance.types.n, 1)
     )
-    return 1 << min(max(int(math.log2(RANGE / highest)), 0), 30)
+    return 1 << min(max(math.frexp(RANGE / highest)[1] - 1, 0), 30)
 
 
 def run_within(highs: Any, limit: Limit) -> bool:
@@ -103,7 +104,7 @@ class MatchingProgram:
         counts, types = space.counts, space.types
         self.scale = max(float(space.instance.candidates.cost.max(initial=0)) / LARGE, 1.0)
         paid = start > 0
-        self.mean = max(float(start[paid] @ counts[paid]) / max(float(counts[paid].sum()), 1.0), 1e-3)
+        self.mean = max(dot(start[paid], counts[paid].astype(np.float64)) / max(float(counts[paid].sum()), 1.0), 1e-3)
         self.reach = np.full(types, self.params.reach * self.mean)
         self.start = start
         self.known = np.empty(0, np.int64)
