@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kanon_milp.formulations.row_assignment import row_assignment as row_assignment
     from kanon_milp.methods.exchange import export_model as export_model
     from kanon_milp.methods.exchange import import_solution as import_solution
+    from kanon_milp.methods.exchange import solved_table as solved_table
     from kanon_milp.methods.full_domain import FullDomain as FullDomain
     from kanon_milp.methods.full_domain import FullDomainResult as FullDomainResult
     from kanon_milp.methods.full_domain import solve_full_domain as solve_full_domain
@@ -100,7 +101,7 @@ _HOMES = {
     "problem": ("distances",),
     "problem.problem": ("Problem",),
     "problem.recoding": ("Hierarchies", "PatternMask", "Suppression"),
-    "methods.exchange": ("export_model", "import_solution"),
+    "methods.exchange": ("export_model", "import_solution", "solved_table"),
     "methods.full_domain": ("FullDomain", "FullDomainResult", "solve_full_domain"),
     "methods.quasi_identifiers": ("QuasiIdentifiers", "find_quasi_identifiers"),
     "methods.phases": ("Estimate", "Known", "Phase", "register_phase"),

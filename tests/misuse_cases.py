@@ -315,6 +315,11 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
             "parameters": "none",
         },
     ),
+    "solved_table": (
+        km.solved_table,
+        {"problem": PROBLEM, "model": km.build_model(PROBLEM)},
+        {"problem": "", "model": "", "formulation": "none", "bound_seconds": "whole float"},
+    ),
     "solve_model": (
         km.solve_model,
         {"problem": PROBLEM, "model": km.build_model(PROBLEM)},

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Literal
@@ -13,6 +14,7 @@ import pyomo.environ as pyo
 
 from kanon_milp.errors import InputError, SolverError, counted, printable
 from kanon_milp.formulations import get_formulation
+from kanon_milp.formulations.fingerprint import formulation_of
 from kanon_milp.formulations.restricted import RestrictedModel
 from kanon_milp.methods.description import users_code
 from kanon_milp.methods.extension import Extension, check_model, compared, prepared_for_model, unit_of
@@ -147,21 +149,64 @@ def import_solution(
         columns = {**{name: j for j, name in enumerate(variables)}, CONSTANT: -1}
         found = read_solution(path, columns, linear.variables, {f"{c}{end}" for c in constraints for end in _ENDS})
     _check_objective(path, found, stated)
+    message = f"the table of a solution that {found.solver} has written; what the solver proved is not known"
+    return _verified(stated, str(path), found, clock, bound_seconds, message)
+
+
+def solved_table(
+    problem: Problem,
+    model: pyo.ConcreteModel,
+    *,
+    formulation: str | None = None,
+    bound_seconds: float = BOUND_SECONDS,
+) -> Result:
+    """Make the released table of a model that a solver of Pyomo's own has solved, and verify it.
+
+    model: one of `build_model(problem, formulation)`, perhaps extended, with the values that the solver has loaded into
+    its variables. formulation: that of the model, where it does not say so itself. bound_seconds: as in
+    `import_solution`.
+
+    Nothing is proven by values that somebody brings: the result is as that of `import_solution`. Raises InputError for
+    a model of another problem, for one without values, and where these are no point of the model or no table.
+    """
+    expect_problem(problem, "solved_table")
+    instance_of(model, pyo.ConcreteModel, "model", "a Pyomo model of build_model(problem)")
+    bound_seconds, clock = real_number(bound_seconds, "bound_seconds", "a number of seconds"), Clock()
+    formulation = formulation_of(model) or "strong" if formulation is None else formulation
+    stated = stated_model(problem, formulation, False, clock, model)
+    if stated.extension is None:
+        stated = replace(stated, own=True)
+    for variable in stated.arrays.variables:
+        if variable.value is None or not math.isfinite(variable.value):
+            raise InputError(
+                f"the model: the variable {variable.name} has no value that is a number; solve the model first, and "
+                "load the solution into it"
+            )
+    values = [variable.value for variable in stated.arrays.variables]
+    found = SolutionFile("pyomo", np.array(values, dtype=float), None)
+    message = "the table of the values in the model; what the solver proved is not known"
+    return _verified(stated, "the model", found, clock, bound_seconds, message)
+
+
+def _verified(
+    stated: Stated, where: str, found: SolutionFile, clock: Clock, bound_seconds: float, message: str
+) -> Result:
+    """The table of a point, verified, with a bound of our own. where: the point comes from, for errors."""
+    problem, linear = stated.prepared.problem, stated.arrays.linear
     if not stated.own:  # of our own models the verifier knows all that the point must satisfy
-        _check_point(path, found, linear)
+        _check_point(where, found, linear)
     with clock.step("assign"):
-        assignment = _assignment(path, found, stated)
+        assignment = _assignment(where, found, stated)
         release = expand(stated.prepared.before, stated.prepared.restore(assignment))
         table = problem.table.released(release.columns)
     with clock.step("verify"):
         report = verify(problem, table, partition=release.group.tolist())
     objective = _objective(stated, found, report)
     bound = _own_bound(stated, clock, bound_seconds) if report.ok else None
-    message = f"the table of a solution that {found.solver} has written; what the solver proved is not known"
     if bound is not None and objective is not None and bound > objective:
         bound, message = None, f"{message}; it is better than the bound that was computed, which is discarded"
     proof: Proof = "none" if bound is None else "optimal" if bound == objective else "bound"
-    trusted = users_code(problem, get_formulation(formulation))
+    trusted = users_code(problem, get_formulation(stated.formulation))
     backing = () if bound is None else ("certificate", *trusted)
     instance = stated.prepared.instance
     return Result(
@@ -174,7 +219,7 @@ def import_solution(
         table=table if report.ok else None,
         groups=release.group if report.ok else None,
         report=report,
-        solver=SolverRun(f"import:{found.solver}", "", formulation, SolverOptions(), "import"),
+        solver=SolverRun(f"import:{found.solver}", "", stated.formulation, SolverOptions(), "import"),
         before=stated.prepared.size_before,
         after=Size(
             instance.types.count,
@@ -270,7 +315,7 @@ def _check_objective(path: Path, found: SolutionFile, stated: Stated) -> None:
         )
 
 
-def _check_point(path: Path, found: SolutionFile, model: LinearModel) -> None:
+def _check_point(where: str, found: SolutionFile, model: LinearModel) -> None:
     """Refuse a point that is none of the model, naming the constraint or variable that it is farthest from."""
     x, activity = found.x, model.A @ found.x
     integrality = np.where(model.integer, np.abs(x - np.round(x)), 0.0)
@@ -285,26 +330,26 @@ def _check_point(path: Path, found: SolutionFile, model: LinearModel) -> None:
         if len(violation) and violation.max() > tolerance:
             worst = int(violation.argmax())
             raise InputError(
-                f"{path}: this is not a solution of the model: {kind} {names[worst]} is violated by "
+                f"{where}: this is not a solution of the model: {kind} {names[worst]} is violated by "
                 f"{violation[worst]:g}; was it made for another model?"
             )
 
 
-def _assignment(path: Path, found: SolutionFile, stated: Stated) -> Assignment:
+def _assignment(where: str, found: SolutionFile, stated: Stated) -> Assignment:
     """The rows of each pair: as they are where they are integers, else the row assignment that `solve` would make."""
     instance, model, arrays = stated.prepared.instance, stated.model, stated.arrays
     x = arrays.values_of(list(model.assign.values()), found.x)
     if len(x) and (np.abs(x).max() > stated.prepared.problem.table.n + 0.5 or x.min() < -_FRACTIONAL):
-        raise InputError(f"{path}: a group would get more rows than the table has, or fewer than none")
+        raise InputError(f"{where}: a group would get more rows than the table has, or fewer than none")
     fractional = bool(len(x)) and float(np.abs(x - np.round(x)).max()) > _FRACTIONAL
     try:
         if not fractional:
             return Assignment.from_pairs(instance, np.round(x).astype(np.int64))
         if not (instance.problem.network and stated.own):
-            raise InputError(f"{path}: values of assign are fractional, and must be integers in this model")
+            raise InputError(f"{where}: values of assign are fractional, and must be integers in this model")
         return RestrictedModel(instance, model, arrays).assignment(found.x)
     except SolverError as error:
-        raise InputError(f"{path}: no table can be made of it: {error}") from None
+        raise InputError(f"{where}: no table can be made of it: {error}") from None
 
 
 def _objective(stated: Stated, found: SolutionFile, report: Report) -> Fraction | None:
