@@ -22,9 +22,12 @@ import pytest
 
 import kanon_milp as km
 from kanon_milp.bounds import BOUNDS, BoundLimit, BoundTask
+from kanon_milp.heuristics.valued_construction import mended
 from kanon_milp.kernels.elementary import exponentials, log
+from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.system.clock import Clock
+from kanon_milp.system.limit import Limit
 
 QI = ("a", "b", "c", "d")
 WEIGHTS: dict[str, str | int] = {
@@ -56,6 +59,19 @@ def solved(problem: km.Problem, method: str = "search") -> list[str]:
     return [str(result.exact_objective), str(result.exact_bound), of(result.groups), of(multipliers)]
 
 
+def repaired(problem: km.Problem) -> list[str]:
+    """From each row at its cheapest candidate; many groups are equally large."""
+    instance = presolve(problem, Clock(), merge=True).instance
+    candidates, of_pair = instance.candidates, instance.candidates.candidate_of_pair()
+    order = np.lexsort((of_pair, candidates.cost[of_pair], candidates.members))
+    rows = np.zeros(candidates.pairs, np.int64)
+    rows[order[np.unique(candidates.members[order], return_index=True)[1]]] = instance.types.counts
+    start = Assignment.from_pairs(instance, rows)
+    table = mended(instance, start, np.zeros(candidates.count), Limit(), 3)
+    assert table is not None
+    return [str(table.cost), of(table.candidate), of(table.rows)]
+
+
 def bound(problem: km.Problem, name: str) -> list[str]:
     instance = presolve(problem, Clock(), merge=True).instance
     start = BOUNDS["lagrangian"].compute(instance, BoundTask(BoundLimit(iterations=60))).dual
@@ -67,6 +83,8 @@ def bound(problem: km.Problem, name: str) -> list[str]:
 CASES: dict[str, Callable[[], list[str]]] = {
     "k": lambda: solved(km.Problem(table(90), [km.KAnonymity(4)], km.Suppression(WEIGHTS))),
     "l": lambda: solved(km.Problem(table(60), [km.KAnonymity(3), km.LDiversity(2)])),
+    "l repaired": lambda: repaired(km.Problem(table(60), [km.LDiversity(2)])),
+    "t repaired": lambda: repaired(km.Problem(table(300), [km.TCloseness("0.2")])),
     "t": lambda: solved(km.Problem(table(50), [km.TCloseness("0.3")])),
     "several sets": lambda: solved(
         km.Problem(table(40), [km.KAnonymity(3, ["a", "b", "c"]), km.KAnonymity(2, ["b", "d"])]), "auto"
