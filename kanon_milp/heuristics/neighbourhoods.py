@@ -39,6 +39,9 @@ class NeighbourhoodParameters:
     shrink: float = number(0.8, "the same, if it was not optimal", most=1)
     nodes: int = number(50, "for one where work is counted instead of time and no other number is given", least=1)
     first_pairs: int = number(6_000, "pairs of the first one where sizes are all that is required", least=1)
+    counted_pairs: int = number(
+        2_000, "the same where work is counted, and none is larger: 50 nodes of 6,000 may take a minute", least=1
+    )
     seconds: float = number(3.0, "for one of these at most: on Adult what takes longer is rarely worth it; 0: none")
     seen_seconds: float = number(8.0, "for one over the pairs of the tables that annealing has seen at most")
     first_entries: int = number(60, "(row type, group) that the first one frees under requirements", least=1)
@@ -78,7 +81,8 @@ Call = Callable[[threading.Event | None], A]
 class Sizes:
     """How large the next neighbourhood is, learned from those before, from turn to turn.
 
-    size: in rows or entries of the table. share, shortest, longest: of the time left for one, and seconds for it.
+    size: in rows or entries of the table, no more than `largest`. share, shortest, longest: of the time left for
+    one, and seconds for it.
     """
 
     size: float = DEFAULT.first_entries
@@ -86,6 +90,7 @@ class Sizes:
     longest: float = DEFAULT.longest
     shortest: float = DEFAULT.shortest
     smallest: float = DEFAULT.fewest_entries
+    largest: float = math.inf
 
     @classmethod
     def of(cls, params: NeighbourhoodParameters, longest: float | None = None) -> Sizes:
@@ -181,7 +186,7 @@ def search_neighbourhoods(
             table.put_back(task.hood, answer)
             exhausted = answer.optimal and task.largest
             factor = growth(answer, task.options, counted=effort.counted, params=params)
-            sizes.size = min(max(sizes.size * factor, sizes.smallest), table.largest + 1.0)
+            sizes.size = min(max(sizes.size * factor, sizes.smallest), sizes.largest, table.largest + 1.0)
     except Over:
         pass
     for future in running:

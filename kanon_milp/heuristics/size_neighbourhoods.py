@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -255,7 +256,8 @@ def rebuild_groups(
     """Improve the table on the board by neighbourhoods (`search_neighbourhoods`). on_better: called after each
     improvement. seconds: for each, at most."""
     table = _Table(board, on_better)
-    first = params.first_pairs * table.loss / max(len(board.state.options.values), 1)
-    longest = params.seconds if seconds is None else seconds
-    sizes = Sizes(first, share=1.0, longest=longest, shortest=0.0, smallest=0.0)
+    pairs = params.counted_pairs if effort.counted else params.first_pairs
+    first = pairs * table.loss / max(len(board.state.options.values), 1)
+    longest, largest = params.seconds if seconds is None else seconds, first if effort.counted else math.inf
+    sizes = Sizes(first, share=1.0, longest=longest, shortest=0.0, smallest=0.0, largest=largest)
     return search_neighbourhoods(table, adapter, options, pool, effort, seed, sizes, params)

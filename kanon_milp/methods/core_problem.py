@@ -26,6 +26,7 @@ from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions import Dropped, restore
 from kanon_milp.presolve.resources import too_long
 from kanon_milp.solvers import Progress, Setting, StopReason
+from kanon_milp.solvers.adapter import Capability
 from kanon_milp.solvers.checked import MOMENT
 from kanon_milp.solvers.model import LinearModel
 from kanon_milp.system.arrays import Flags, Floats
@@ -42,6 +43,9 @@ class CoreProblemParams:
     """Models of what a better table could use."""
 
     pair_seconds: float = number(1e-7, "seconds a pair, for fixing and what is left by it")
+    node_pairs: int = number(
+        1_000_000, "nodes times pairs, at most, of one where work is counted, without a time or node limit", least=1
+    )
     worth: float = number(
         0.7, "of the pairs, at most, that a better table leaves, for a model to be declared anew", most=1
     )
@@ -148,7 +152,10 @@ class CoreProblem:
         self.last.size = model.size
         if limit.left == 0:
             return None
-        options, best = session.options, tracker.best
+        options, best, params = session.options, tracker.best, self.known.get(CoreProblemParams)
+        untimed = self.known.counted and options.time_limit is None and options.node_limit is None
+        if untimed and Capability.NODE_LIMIT in session.adapter.capabilities:
+            options = replace(options, node_limit=math.ceil(params.node_pairs / max(rest.candidates.pairs, 1)))
         # sub-MIPs are what finds tables, but where a good one is at hand already
         if rest.problem.attributes or not rest.problem.network or (best is not None and loss == best.cost):
             options = session.adapter.suited(options, session.formulation.tune(rest))
@@ -158,7 +165,7 @@ class CoreProblem:
             start = model.start(replace(best, candidate=candidate))
         call = AlsoSet(limit.interrupt or threading.Event())
         seen: list[int] = [] if best is None else [best.cost]
-        worth = self.known.get(CoreProblemParams).worth * rest.candidates.pairs
+        worth = params.worth * rest.candidates.pairs
         presumed = loss if loss is not None and best is not None and loss < best.cost else None
         began = time.perf_counter()
 

@@ -386,3 +386,26 @@ def test_ctrl_c_and_lost_workers_leave_a_whole_verified_table(tmp_path: Path, ki
     assert report.ok
     assert report.cost == written["objective"]
     wait_for(lambda: not any(Path(f"/proc/{worker}").exists() for worker in found), 10)
+
+
+def test_where_work_is_counted_no_model_goes_on_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The core problem has a number of nodes where no limit is given."""
+    asked: list[int | None] = []
+    solve = core_problem.solve_restricted
+
+    def watched(model: Any, adapter: Any, options: SolverOptions, *rest: Any, **more: Any) -> Any:
+        asked.append(options.node_limit)
+        return solve(model, adapter, options, *rest, **more)
+
+    monkeypatch.setattr(core_problem, "solve_restricted", watched)
+    problem = census_problem(60, 5)
+    parameters = {"core_problem.node_pairs": 1, "cuts.group_rows": 0, "first_bound.evaluations": 5}
+    result = km.solve(problem, method="search", iteration_limit=1, parameters=parameters)
+    assert asked[0] == 1
+    assert present(result.bound) <= present(km.solve(problem, method="milp").objective) <= present(result.objective)
+    asked.clear()
+    km.solve(problem, method="search", iteration_limit=1, node_limit=7, parameters=parameters)
+    assert set(asked) == {7}
+    asked.clear()
+    km.solve(problem, method="search", iteration_limit=1, time_limit=60, parameters=parameters)
+    assert set(asked) == {None}
