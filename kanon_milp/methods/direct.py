@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 import pyomo.environ as pyo
@@ -239,7 +240,10 @@ def solve_direct(
             answer = _rounded(
                 linear, answer, max(session.limit.left, session.parameters.of(MilpParams).rounding_seconds)
             )
-    bound = Bound(scale.proven(answer.bound), answer.backed_by)
+    proven = scale.proven(answer.bound)
+    if own and proven is not None and session.problem.objective == "loss":
+        proven = max(proven, Fraction(0))  # the tolerance of a bound may be more than all of a loss
+    bound = Bound(proven, answer.backed_by)
     if known.bound.value is not None:
         bound = known.bound.and_also(bound)
     told = ((before + p.seconds, scale.to_problem(p.incumbent), scale.to_problem(p.bound)) for p in answer.trajectory)

@@ -154,7 +154,7 @@ class Guesses:
 
 def _ilp(session: Session, chosen: Flags) -> Assignment | None:
     """The strong formulation over these candidates alone, of which each need not be used. Raises `Over`."""
-    model = RestrictedModel.of(session.instance.subset(chosen), session.formulation)
+    model = RestrictedModel.of(session.instance.subset(chosen), session.formulation, session.limit)
     options = SolverOptions(threads=session.options.threads)
     answer = solve_restricted(model.linear, session.adapter, options, session.limit)
     if answer.stop_reason is StopReason.INFEASIBLE:

@@ -189,6 +189,8 @@ class Known:
                 table = table.checked(self.instance)
             except KanonError as error:
                 raise InputError(f"{whose}: known.keep: {error}") from error
+            if self._refused(table):
+                return
         from kanon_milp.heuristics.grouping import tighten_groups
 
         self.accept(tighten_groups(self.instance, table) if self.session.problem.merge_closed else table)
@@ -197,11 +199,13 @@ class Known:
         """As `keep`, for groups that are as cheap as can be."""
         if self.best is not None and self.best.cost <= table.cost:
             return
-        if not self.sizes_only or self.tracker.in_users_code != "":
-            self._check = self._check or GroupCheck(self.instance)
-            if len(self._check.refused(table)):
-                return
-        self.tracker.better(table)
+        if not ((not self.sizes_only or self.tracker.in_users_code) and self._refused(table)):
+            self.tracker.better(table)
+
+    def _refused(self, table: Assignment) -> bool:
+        """Whether the requirements refuse one of its groups."""
+        self._check = self._check or GroupCheck(self.instance)
+        return len(self._check.refused(table)) > 0
 
     def seconds(self, share: float) -> float:
         """A share of the time that is left of this round; of a nominal second where no clock plays a part."""

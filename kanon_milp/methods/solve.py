@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import pyomo.environ as pyo
@@ -189,6 +190,8 @@ def _run(method: registry.Method, session: Session) -> Result:
         )
     if result.problem is not session.problem:
         raise InputError(f"the method {method.name} returned the result of another problem")
+    if result.exact_bound is not None:
+        instance_of(result.exact_bound, Fraction, f"{what}: exact_bound", "a Fraction or None")
     if result.report is not None and not result.report.ok and result.proof == "none":
         return result  # its table is refused already
     backed_by = (f"method {method.name}",)

@@ -18,7 +18,7 @@ from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.kernel import Kernel
 from kanon_milp.system.arrays import Flags, Ints
-from kanon_milp.system.limit import Limit
+from kanon_milp.system.limit import Limit, Over
 from kanon_milp.system.parameters import number, parameters
 
 NEVER = 1 << 60
@@ -47,10 +47,11 @@ def solve_subset_dp(session: Session) -> Result:
     instance = session.instance if kernel is None else kernel.instance
     sets = RowSets.of(instance, params)
     with session.clock.step("search"):
-        cost, candidate = cheapest_groups(instance, sets, params)
-        total, group = divide(sets, cost, limit, params)
-    if total is None:
-        return session.end_early(limit.reason)
+        try:
+            cost, candidate = cheapest_groups(instance, sets, params, limit)
+            total, group = divide(sets, cost, limit, params)
+        except Over:
+            return session.end_early(limit.reason)
     if total >= NEVER:
         return session.end_infeasible()
     rows = np.zeros(instance.candidates.pairs, dtype=np.int64)
@@ -105,11 +106,11 @@ class RowSets:
         return found
 
 
-def cheapest_groups(instance: Instance, sets: RowSets, params: SubsetParams) -> tuple[Ints, Ints]:
+def cheapest_groups(instance: Instance, sets: RowSets, params: SubsetParams, limit: Limit) -> tuple[Ints, Ints]:
     """For every set of rows, the least loss as one group, and the candidate of it: both int64 (count,); `NEVER` and -1
     where it cannot be one.
 
-    Raises InputError where the sets differ in too many ways in their sensitive values.
+    Raises InputError where the sets differ in too many ways in their sensitive values, and `Over` at the limit.
     """
     size = sets.sums(np.ones(instance.types.count, dtype=np.int64))
     support = np.zeros(1, dtype=np.int64)  # the types of a set as bits
@@ -117,7 +118,7 @@ def cheapest_groups(instance: Instance, sets: RowSets, params: SubsetParams) -> 
         has = np.minimum(np.arange(copies + 1), 1) << i
         support = (has[:, None] | support[None, :]).reshape(-1)
     cost, candidate = np.full(sets.count, NEVER), np.full(sets.count, -1)
-    allowed = _allowed(instance, sets, params.counts)
+    allowed = _allowed(instance, sets, params.counts, limit)
     exempt, least = instance.exempt, instance.least
     for kind in (False, True):
         among = np.flatnonzero(exempt == kind)
@@ -145,7 +146,7 @@ def _cheapest_cover(instance: Instance, among: Ints) -> Ints:
     return best
 
 
-def _allowed(instance: Instance, sets: RowSets, most: int) -> tuple[Flags, Flags]:
+def _allowed(instance: Instance, sets: RowSets, most: int, limit: Limit) -> tuple[Flags, Flags]:
     """Whether every set, as a group, satisfies the requirements: with k-anonymity, and where it is exempt from it."""
     check = GroupCheck(instance)
     if check.code is None:  # sizes are all
@@ -167,22 +168,24 @@ def _allowed(instance: Instance, sets: RowSets, most: int) -> tuple[Flags, Flags
         holds = np.zeros(ways, dtype=bool)
         if len(g):
             for at in np.unique(of_set[1:]).tolist():
+                if limit.over:
+                    raise Over
                 counts = at // place % (table + 1)
                 holds[at] = check.holds(int(g[0]), counts)
         found.append(holds[of_set])
     return found[0], found[1]
 
 
-def divide(sets: RowSets, cost: Ints, limit: Limit, params: SubsetParams) -> tuple[int | None, Ints]:
+def divide(sets: RowSets, cost: Ints, limit: Limit, params: SubsetParams) -> tuple[int, Ints]:
     """The least loss of the table, and for every set of rows the first group of its best partition, int64 (count,).
 
-    cost: of every set as one group. The loss is None where the limit is reached before.
+    cost: of every set as one group. Raises `Over` at the limit.
     """
     total, group = np.full(sets.count, NEVER), np.zeros(sets.count, dtype=np.int64)
     total[0] = 0
     done = 1
     while done < sets.count:
         if limit.over:
-            return None, group
+            raise Over
         done = divide_some(sets.copies, sets.place, cost, total, group, done, params.slice)
     return int(total[-1]), group

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 
@@ -92,3 +93,48 @@ def plain(value: Fraction | None) -> int | float | None:
 def both(name: str, value: Fraction) -> dict[str, object]:
     """A number as plain data, and under NAME_exact its exact text."""
     return {name: plain(value), f"{name}_exact": str(value)}
+
+
+def largest_below(below: Callable[[Fraction], bool], limit: int) -> Fraction:
+    """The largest fraction ≥ 0 with a denominator of at most `limit` for which `below` is true.
+
+    below: true for 0, true exactly up to some number. Walks the Stern-Brocot tree in galloping steps.
+    """
+    return _neighbours(below, limit)[0]
+
+
+def smallest_above(below: Callable[[Fraction], bool], limit: int) -> Fraction | None:
+    """The smallest fraction with a denominator of at most `limit` for which `below` is false."""
+    return _neighbours(below, limit)[1]
+
+
+def _neighbours(below: Callable[[Fraction], bool], limit: int) -> tuple[Fraction, Fraction | None]:
+    low, high = (0, 1), (1, 0)
+    while low[1] + high[1] <= limit:
+        moved = False
+        for up in (True, False):
+            # as many steps as possible towards the one end: first doubling, then halving
+            step, done = 1, 0
+            while step:
+                ahead = _step(low, high, done + step, up)
+                if ahead[1] <= limit and below(Fraction(*ahead)) == up:
+                    done += step
+                    step *= 2
+                else:
+                    step //= 2
+            if done:
+                moved = True
+                if up:
+                    low = _step(low, high, done, up)
+                else:
+                    high = _step(low, high, done, up)
+        if not moved:
+            break
+    return Fraction(*low), Fraction(*high) if high[1] else None
+
+
+def _step(low: tuple[int, int], high: tuple[int, int], steps: int, up: bool) -> tuple[int, int]:
+    """`steps` times the mediant towards `high` (up) or towards `low`."""
+    if up:
+        return low[0] + steps * high[0], low[1] + steps * high[1]
+    return high[0] + steps * low[0], high[1] + steps * low[1]

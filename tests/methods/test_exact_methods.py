@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -15,7 +16,7 @@ from oracle import optimum
 from present import present
 
 import kanon_milp as km
-from kanon_milp.methods import fpt
+from kanon_milp.methods import fpt, subset_dp
 from kanon_milp.verify.tables import SuppressedRows
 
 relaxed = settings(
@@ -92,6 +93,22 @@ def test_the_limit_ends_it_with_a_verified_table() -> None:
     assert found.verified
     assert found.stop_reason == "time_limit"
     assert not found.is_optimal
+
+
+def test_what_the_requirements_are_asked_ends_with_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They would be asked about a hundred counts here."""
+    asked: list[int] = []
+
+    def slow(*_: object) -> bool:
+        asked.append(1)
+        time.sleep(0.3)
+        return True
+
+    monkeypatch.setattr(subset_dp.GroupCheck, "holds", slow)
+    problem = km.Problem(table(12, 1, 3, 5), km.LDiversity("1.5"))
+    found = km.solve(problem, method="subset_dp", time_limit=0.5)
+    assert (found.stop_reason, found.is_optimal) == ("time_limit", False)
+    assert len(asked) < 10
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.formulations import FORMULATIONS, Formulation
 from kanon_milp.heuristics.greedy import suppress_all
 from kanon_milp.methods import phases, registry
+from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import prepare
 from kanon_milp.problem.distances import EqualDistance
 from kanon_milp.problem.privacy.registry import add
@@ -609,6 +610,54 @@ def keeps_half(known: km.Known) -> None:
     found = suppress_all(known.instance)
     assert found is not None
     known.keep(replace(found, rows=found.rows[:-1], candidate=found.candidate[:-1], row_type=found.row_type[:-1]))
+
+
+def keeps_single_rows(known: km.Known) -> None:
+    candidates, types = known.instance.candidates, known.instance.types
+    at = np.array(
+        [
+            min(
+                np.flatnonzero(candidates.members == i),
+                key=lambda p: candidates.cost[candidates.candidate_of_pair()[p]],
+            )
+            for i in range(types.count)
+        ]
+    )
+    rows = np.zeros(candidates.pairs, np.int64)
+    rows[at] = types.counts
+    known.keep(Assignment.from_pairs(known.instance, rows))
+
+
+@pytest.mark.parametrize("bound", [math.nan, "9"])
+def test_a_bound_of_a_method_that_is_no_number_is_an_error_that_names_it(bound: Any) -> None:
+    def run(session: km.Session) -> km.Result:
+        return replace(session.finish(suppress_all(session.instance)), exact_bound=bound)
+
+    km.register_method(km.Method("odd", "says what is no bound", run), replace=True)
+    try:
+        with pytest.raises(km.InputError, match=r'the method "odd": exact_bound'):
+            km.solve(PROBLEM, method="odd")
+    finally:
+        registry.METHODS.pop("odd")
+
+
+def test_a_bound_is_not_below_a_loss_of_nothing() -> None:
+    """The tolerance of floating point is more than the smallest of these weights."""
+    frame = pl.DataFrame({name: ["0"] * 8 for name in "abc"})
+    recoding = km.Suppression({"a": 10**6, "b": "1/1000", "c": 10**6})
+    problem = km.Problem(km.Table.from_frame(frame, list("abc")), km.KAnonymity(8), recoding)
+    result = km.solve(problem, method="milp", formulation="textbook")
+    assert (result.require_optimal().objective, result.bound) == (0, 0)
+
+
+@pytest.mark.parametrize("problem", [PROBLEM, replace(PROBLEM, privacy=[km.KAnonymity(2), km.LDiversity("1.5")])])
+def test_a_table_of_a_phase_with_groups_that_are_too_small_is_not_kept(
+    problem: km.Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Mine, "does", {"run": keeps_single_rows})
+    monkeypatch.setitem(phases.REGISTERED, "mine", Mine)
+    result = km.solve(problem, method="search", time_limit=20)
+    assert result.require_optimal().objective == km.solve(problem, method="milp").objective
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 import kanon_milp as km
 from kanon_milp.problem.distances import MatrixDistance, OrderedDistance
-from kanon_milp.problem.privacy.delta_disclosure import Base, below_power, largest_below, smallest_above
+from kanon_milp.problem.exact import largest_below, smallest_above
+from kanon_milp.problem.privacy.delta_disclosure import Base, below_power
 from kanon_milp.problem.records import Group
 
 
@@ -283,3 +284,16 @@ def test_best_fractions_beside_a_number(number: Fraction, limit: int) -> None:
     above = smallest_above(lambda x: x < number, limit)
     assert below == max(x for x in fractions if x < number)
     assert above == min(x for x in fractions if x >= number)
+
+
+@pytest.mark.parametrize("over", ["1.0001", "1.0000001", "1.000000000001"])
+@pytest.mark.parametrize("method", ["milp", "search"])
+def test_a_share_just_below_one_asks_for_another_value(over: str, method: str) -> None:
+    """Its numbers are beyond the tolerances of solvers."""
+    rows = [(a, b) for a, b in zip("144400231303552", "404442035303433", strict=True)]
+    frame = pl.DataFrame({"a": [a for a, _ in rows], "b": [b for _, b in rows], "s": list("010101010011000")})
+    table = km.Table.from_frame(frame, ["a", "b"], "s")
+    expected = km.solve(km.Problem(table, km.PSensitivity(2)), method="subset_dp").require_optimal().objective
+    for privacy in (km.LDiversity(over), km.AlphaKAnonymity(1 / Fraction(over), 1)):
+        problem = km.Problem(table, privacy)
+        assert km.solve(problem, method=method).require_optimal().objective == expected

@@ -3,7 +3,7 @@ comparison of rationals with e^δ and 2^δ."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context
 from fractions import Fraction
@@ -14,7 +14,7 @@ import pyomo.environ as pyo
 
 from kanon_milp.errors import InputError
 from kanon_milp.problem.arguments import one_of
-from kanon_milp.problem.exact import Number, both
+from kanon_milp.problem.exact import Number, both, largest_below, smallest_above
 from kanon_milp.problem.privacy.base import NUMBER, TEXT, Parameter, Requirement, ValueLimits, name_attribute
 from kanon_milp.problem.privacy.instance_data import InstanceData, Rows, cells
 from kanon_milp.problem.privacy.p_sensitivity import PSensitivity
@@ -60,51 +60,6 @@ def _power(exponent: Fraction, base: Base, digits: int) -> Fraction:
     if base == "base2":
         power = context.multiply(power, context.ln(2))
     return Fraction(context.exp(power))
-
-
-def largest_below(below: Callable[[Fraction], bool], limit: int) -> Fraction:
-    """The largest fraction ≥ 0 with a denominator of at most `limit` for which `below` is true.
-
-    below: true for 0, true exactly up to some number. Walks the Stern-Brocot tree in galloping steps.
-    """
-    return _neighbours(below, limit)[0]
-
-
-def smallest_above(below: Callable[[Fraction], bool], limit: int) -> Fraction | None:
-    """The smallest fraction with a denominator of at most `limit` for which `below` is false."""
-    return _neighbours(below, limit)[1]
-
-
-def _neighbours(below: Callable[[Fraction], bool], limit: int) -> tuple[Fraction, Fraction | None]:
-    low, high = (0, 1), (1, 0)
-    while low[1] + high[1] <= limit:
-        moved = False
-        for up in (True, False):
-            # as many steps as possible towards the one end: first doubling, then halving
-            step, done = 1, 0
-            while step:
-                ahead = _step(low, high, done + step, up)
-                if ahead[1] <= limit and below(Fraction(*ahead)) == up:
-                    done += step
-                    step *= 2
-                else:
-                    step //= 2
-            if done:
-                moved = True
-                if up:
-                    low = _step(low, high, done, up)
-                else:
-                    high = _step(low, high, done, up)
-        if not moved:
-            break
-    return Fraction(*low), Fraction(*high) if high[1] else None
-
-
-def _step(low: tuple[int, int], high: tuple[int, int], steps: int, up: bool) -> tuple[int, int]:
-    """`steps` times the mediant towards `high` (up) or towards `low`."""
-    if up:
-        return low[0] + steps * high[0], low[1] + steps * high[1]
-    return high[0] + steps * low[0], high[1] + steps * low[1]
 
 
 Absent = Literal["violation", "ignored"]

@@ -14,6 +14,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from kanon_milp.errors import counted
+from kanon_milp.problem.exact import largest_below
 from kanon_milp.problem.privacy.base import Requirement, Shortfall, ValueLimits, few_rows
 from kanon_milp.problem.privacy.instance_data import InstanceData, Rows, declare_presence, distinct_values, supports
 from kanon_milp.problem.records import Group, Label
@@ -142,6 +143,11 @@ class Line:
     constant: int
 
 
+def largest_up_to(share: Fraction, limit: int) -> Fraction:
+    """The largest fraction of at most `share` with a denominator of at most `limit`."""
+    return share if share.denominator <= limit else largest_below(lambda other: other <= share, limit)
+
+
 def hull_lines(share: Fraction, least: int, *, upper: bool) -> list[Line]:
     """What X ≤ share·S (upper) or X ≥ share·S says of integers X and S ≥ least, beyond itself: the first lines of the
     hull of the points (S, ⌊share·S⌋) or (S, ⌈share·S⌉), by rising S.
@@ -174,10 +180,15 @@ def hull_lines(share: Fraction, least: int, *, upper: bool) -> list[Line]:
 def declare_caps(
     block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData, attribute: str, caps: Caps, name: str = "share"
 ) -> None:
-    """The constraints den(cap_σ)·X_σg ≤ num(cap_σ)·S_g, coefficients integer, for the values in the cover of g."""
+    """The constraints den(cap_σ)·X_σg ≤ num(cap_σ)·S_g, coefficients integer, for the values in the cover of g.
+
+    No group has more than n rows, so the largest fraction up to cap_σ with a denominator of at most n says the same of
+    integers; larger ones would be within the tolerances of solvers.
+    """
     rows = Rows(model, instance, (attribute,))
     _, values = instance.sensitive_codes((attribute,))
-    cap = {code: caps[value] for code, (value,) in enumerate(values)}
+    n = max(instance.types.n, 1)
+    cap = {code: largest_up_to(caps[value], n) for code, (value,) in enumerate(values)}
     limited = [(g, value) for g, value in rows.index() if cap[value] < 1]
     cells = pyo.Set(dimen=2, initialize=limited, doc="(candidate g, number of a sensitive value σ) with a limit")
     block.add_component(f"{name}_CELLS", cells)
