@@ -16,7 +16,8 @@ from oracle import optimum
 from present import present
 
 import kanon_milp as km
-from kanon_milp.methods import fpt, subset_dp
+from kanon_milp.heuristics.group_check import GroupCheck
+from kanon_milp.methods import fpt
 from kanon_milp.verify.tables import SuppressedRows
 
 relaxed = settings(
@@ -104,7 +105,7 @@ def test_what_the_requirements_are_asked_ends_with_the_limit(monkeypatch: pytest
         time.sleep(0.3)
         return True
 
-    monkeypatch.setattr(subset_dp.GroupCheck, "holds", slow)
+    monkeypatch.setattr(GroupCheck, "holds", slow)
     problem = km.Problem(table(12, 1, 3, 5), km.LDiversity("1.5"))
     found = km.solve(problem, method="subset_dp", time_limit=0.5)
     assert (found.stop_reason, found.is_optimal) == ("time_limit", False)

@@ -391,7 +391,7 @@ def test_ctrl_c_and_lost_workers_leave_a_whole_verified_table(tmp_path: Path, ki
 def test_where_work_is_counted_no_model_goes_on_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     """The core problem has a number of nodes where no limit is given."""
     asked: list[int | None] = []
-    solve = core_problem.solve_restricted
+    solve = solve_restricted
 
     def watched(model: Any, adapter: Any, options: SolverOptions, *rest: Any, **more: Any) -> Any:
         asked.append(options.node_limit)
