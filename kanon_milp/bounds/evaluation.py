@@ -111,6 +111,10 @@ class Evaluator:
     def average(self, weight: float) -> None:
         """Be told which weight the last point has been given in the averages."""
 
+    def within(self, point: Floats) -> Floats:
+        """The nearest point that may be looked at."""
+        return point
+
     def __call__(self, point: Floats, *, everything: bool = False) -> Evaluation:
         """L and a subgradient: rows not yet placed; groups too many."""
         below, phi, taken = self.closed_forms(point, everything)

@@ -148,6 +148,13 @@ class VolumeAlgorithm:
         self.goal = self.goal if limit.target is None else limit.target
         self.begun = -np.inf
 
+    def move_to(self, at: Evaluator, limit: BoundLimit, share: Floats) -> None:
+        """Go on over other candidates of the same row types, from where that evaluator starts, with the average of the
+        subgradients as it is. share: of each candidate in the averages, (G,)."""
+        self.at, self.limit, self.best, self.share = at, limit, at.start(), share
+        self.value = at(self.best).value
+        self.goal = self.goal if limit.target is None else limit.target
+
     def refine(self, *, final: bool = False) -> None:
         """Take what the evaluator makes of the best point, if that is better. final: with more care."""
         trial = self.at.refined(self.best, self.limit, final)
@@ -169,6 +176,7 @@ class VolumeAlgorithm:
         rise, scale = self.step * max(self.goal - self.value, NEAR), self.at.scale
         if not move(trial, self.best, self.average, scale, rise, self.at.types):
             return False
+        trial = self.at.within(trial)
         found = self.at(trial)
         self.iterations += 1
         weight, same_way = mix(self.average, found.subgradient, scale, self.share, found.phi, self.weight)

@@ -39,6 +39,29 @@ class LagrangianParameters:
     refined: float = number(0.15, "of the time, for the last search for charges")
 
 
+@parameters("pricing")
+@dataclass(frozen=True)
+class PricingParameters:
+    """The Lagrangian bound over candidates that are priced. Tuned on all of Adult with hierarchies, k = 5. A cell: what
+    a suppressed one costs on average."""
+
+    open_limit: float = number(1.0, "cells, φ of the candidates that are near, at first")
+    pair_limit: float = number(1.5, "cells, reduced cost of their pairs, at first")
+    least_open: float = number(0.3, "cells, that φ at least")
+    least_pair: float = number(0.5, "cells, that reduced cost at least")
+    most_limit: float = number(2.5, "cells, both at most")
+    box: float = number(0.3, "cells that a multiplier moves by in a round, at most", least=1e-6)
+    first_rounds: int = number(4, "that rise fast")
+    first_iterations: int = number(66, "of the volume algorithm in each of these", least=1)
+    iterations: int = number(200, "in each of the others", least=1)
+    shortest: float = number(0.04, "part of a step that does not rise, at least", least=1e-6)
+    lossy: float = number(0.2, "of a rise may be lost to candidates that are not near; else more are")
+    lossless: float = number(0.05, "of a rise that is lost, below which fewer are near")
+    wider: float = number(1.2, "times as much is near then", least=1)
+    narrower: float = number(0.82, "times as much is near then", most=1)
+    stalled: float = number(2e-4, "relative rise of a round that is not worth it")
+
+
 @parameters("packing_cuts")
 @dataclass(frozen=True)
 class PackingParameters:

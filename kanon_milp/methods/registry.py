@@ -337,6 +337,8 @@ def estimates(
     if prepared.obstacle is not None or prepared.shortage is not None:
         return found
     found["search"] = Estimate(seconds, params.search_gain)
+    if prepared.priced:  # no model can be stated
+        return {"milp": Estimate(seconds, 0.0), "search": found["search"]}
     # for k = 2 under all patterns the hybrid method is as quick where its core problem is one model, and quicker where
     # groups of three are too many; for l = 2 it is far from a proof
     masked = problem.recoding.mask is not None

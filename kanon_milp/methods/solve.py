@@ -125,6 +125,7 @@ def solve(
                 merge=True,
                 enumerated=enumerated,
                 small_groups=named is not None and named.small_groups,
+                priced=named is None or named.name == "search",
                 limit=limit,
             )
             runs = named or registry.choose(prepared, given, options.time_limit, threads, tuned)
@@ -166,6 +167,10 @@ def _solved(session: Session, tracker: Tracker | None = None, named: registry.Me
         return solve_some_patterns(session)  # not all candidates fit into time or memory
     if (result := settled(session)) is not None:
         return result
+    if session.prepared.priced:
+        from kanon_milp.methods.priced_rounds import solve_priced
+
+        return solve_priced(session)
     if tracker is not None and session.method == "search":
         from kanon_milp.methods.hybrid import solve_hybrid
 

@@ -45,6 +45,13 @@ def closures_suffice(problem: Problem) -> bool:
     )
 
 
+def sizes_suffice(problem: Problem) -> bool:
+    """Whether closed candidates are enough, and no table is refused but for the sizes of its groups, so that nothing
+    has to be known of all candidates but what the cheapest ones are."""
+    free = problem.cost_bound is None and problem.max_groups is None and problem.objective == "loss"
+    return free and problem.size_only and closures_suffice(problem)
+
+
 def closed_instance(problem: Problem, types: RowTypes, most: float = math.inf) -> Instance | None:
     """The instance with the closed candidates that can be open, and with the fully suppressed one where rows in it are
     exempt; None where these have more than `most` (row type, candidate) pairs, or there are too many columns.
@@ -53,9 +60,9 @@ def closed_instance(problem: Problem, types: RowTypes, most: float = math.inf) -
     """
     if not closures_suffice(problem):
         raise ValueError("closed candidates are not enough for this problem")
-    root = _root(problem, types)
+    root = root_instance(problem, types)
     top = root.levels
-    axes = [_Axis.of(column, types.codes[:, j]) for j, column in enumerate(top.columns)]
+    axes = [Axis.of(column, types.codes[:, j]) for j, column in enumerate(top.columns)]
     # columns that divide the row types alike at each level are in the same class everywhere
     kinds: dict[tuple[bytes, ...], int] = {}
     kind = [kinds.setdefault(axis.divisions, len(kinds)) for axis in axes]
@@ -105,7 +112,7 @@ def instance_of_small_sets(problem: Problem, types: RowTypes) -> Instance:
     """
     if not closures_suffice(problem):
         raise ValueError("closed candidates are not enough for this problem")
-    t, root = types.count, _root(problem, types)
+    t, root = types.count, root_instance(problem, types)
     columns, codes = root.levels.columns, types.codes
     # the lowest level of each column at which two row types are alike, int16 (t, t, m)
     apart = np.empty((t, t, len(columns)), dtype=np.int16)
@@ -129,7 +136,7 @@ def instance_of_small_sets(problem: Problem, types: RowTypes) -> Instance:
     return _instance(root, np.concatenate(vectors)[first[order]], lists)
 
 
-def _root(problem: Problem, types: RowTypes) -> Instance:
+def root_instance(problem: Problem, types: RowTypes) -> Instance:
     """The instance with the fully suppressed candidate alone."""
     top = recode(problem, types, fully_suppressed)
     whole: Ragged[np.int32] = Ragged(np.array([0, types.count]), np.arange(types.count, dtype=np.int32))
@@ -145,7 +152,7 @@ def _candidates(types: RowTypes, levels: Levels, vector: Ints, covers: Ragged[np
 
 
 @dataclass(frozen=True, eq=False)
-class _Axis:
+class Axis:
     """A column whose levels that cost the same, whatever the label, are one class each, from the cheapest (0) to that
     of the top.
 
@@ -159,7 +166,7 @@ class _Axis:
     codes: Ints32
 
     @classmethod
-    def of(cls, column: ColumnLevels, codes: Ints32) -> _Axis:
+    def of(cls, column: ColumnLevels, codes: Ints32) -> Axis:
         """The column of this instance. codes: int32 (t,)."""
         cells = [(cost,) for cost in column.costs] if column.cell_costs is None else column.cell_costs
         rises = [level for level in range(column.height) if cells[level] != cells[level + 1]]
@@ -213,7 +220,7 @@ def _alike(label: Ints32, level: Ints, covers: Ragged[np.int32], sets: Ints) -> 
 
 
 def closed_sets(
-    axes: Sequence[_Axis],
+    axes: Sequence[Axis],
     counts: Ints,
     least: int,
     most: float,

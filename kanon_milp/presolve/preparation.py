@@ -9,7 +9,13 @@ from dataclasses import dataclass, replace
 from numpy.typing import NDArray
 
 from kanon_milp.presolve.assignment import Assignment
-from kanon_milp.presolve.closures import MOST_TYPES, closed_instance, closures_suffice, instance_of_small_sets
+from kanon_milp.presolve.closures import (
+    MOST_TYPES,
+    closed_instance,
+    closures_suffice,
+    instance_of_small_sets,
+    sizes_suffice,
+)
 from kanon_milp.presolve.infeasibility import find_stranded, refuse_one_group, refuse_side_constraints
 from kanon_milp.presolve.instance import Instance, compress_table, recode, types_of, with_candidates
 from kanon_milp.presolve.reductions import MERGING, OPEN, REDUCTIONS, Step, T, reduce, restore, restore_values
@@ -24,6 +30,10 @@ PREPARATION_SHARE = 0.5  # of the time limit, for candidates and for reductions 
 FEW_VECTORS = 1 << 10  # level vectors up to which a group-by for each is quick
 CLOSED_SHARE = 0.1  # of the time limit, that closed candidates are expected to take at most
 CLOSED_SECONDS = 2e-7  # a pair of a closed candidate: all of Adult with hierarchies, 6,480 level vectors
+PRICED_PAIRS = 10_000_000  # pairs of closed candidates beyond which these are priced instead of listed
+PAIRS_LISTED = 8  # (row type, level vector) pairs for one of a closed candidate, at most, where listing these is tried
+MANY_VECTORS = 1 << 14  # level vectors beyond which that may take longer than listing them, so it is tried first
+MOST_LABELS = 1 << 30  # level vectors times row types that can be priced: some seconds for each look at them
 
 
 @dataclass(frozen=True)
@@ -61,7 +71,7 @@ class Prepared:
 
     row_types: t_in and t_in*. obstacle: why there is no solution, where that is known without a solver. shortage: why
     the instance has the candidates of a single level vector, so that it gives tables and no bound; None where it has
-    all.
+    all. priced: whether it has these because the closed ones are too many, and are priced.
     """
 
     problem: Problem
@@ -71,6 +81,7 @@ class Prepared:
     row_types: tuple[int, int]
     obstacle: str | None
     shortage: Shortage | None = None
+    priced: bool = False
 
     def __repr__(self) -> str:
         """Sizes, and no cell."""
@@ -116,6 +127,7 @@ def presolve(
     open_model: bool = False,
     enumerated: bool = True,
     small_groups: bool = False,
+    priced: bool = False,
     limit: Limit = NO_LIMIT,
 ) -> Prepared:
     """Compress, recode, enumerate and reduce.
@@ -139,8 +151,12 @@ def presolve(
         only = with_candidates(problem, types, recode(problem, types, fully_suppressed).last)
         return Prepared(problem, only, only, [], row_types, counted_out)
     with clock.step("candidates"):
+        priced = priced and reduced and not open_model and sizes_suffice(problem)
         if enumerated:
-            found = _closed(problem, types, limit, small_groups) if reduced and not open_model else None
+            found = _closed(problem, types, limit, small_groups, priced) if reduced and not open_model else None
+            if found is None and priced and _too_many(problem, types):
+                only = with_candidates(problem, types, recode(problem, types, fully_suppressed).last)
+                return Prepared(problem, only, only, [], row_types, obstacle, priced=True)
             before, shortage = (found, None) if found is not None else _candidates(problem, types, limit)
         else:
             found = None
@@ -171,15 +187,19 @@ def reduced_instance(
     return Prepared(before.problem, before, smaller, steps, row_types, stranded)
 
 
-def _closed(problem: Problem, types: RowTypes, limit: Limit, small_groups: bool) -> Instance | None:
+def _closed(problem: Problem, types: RowTypes, limit: Limit, small_groups: bool, priced: bool) -> Instance | None:
     """The closed candidates alone, where these are enough and likely to be had sooner than those of all level vectors;
-    None also where they turn out to be too many for the memory or the time."""
+    None also where they turn out to be too many for the memory or the time, or to be priced as well."""
     if not closures_suffice(problem):
         return None
-    every = math.prod(column.height + 1 for column in recode(problem, types, fully_suppressed).columns)
+    every = _vectors(problem, types)
     if every <= FEW_VECTORS:
         return None
     most = min(vectors_in_memory(1, valued=bool(problem.attributes)), limit.share(CLOSED_SHARE).left / CLOSED_SECONDS)
+    if priced and every * types.count <= MOST_LABELS:
+        most = min(most, PRICED_PAIRS)
+        if every <= MANY_VECTORS and every * types.count > PAIRS_LISTED * most:
+            return None
     within = limit.share(PREPARATION_SHARE)
     with suppress(Over):
         if small_groups and types.count <= MOST_TYPES:
@@ -187,6 +207,16 @@ def _closed(problem: Problem, types: RowTypes, limit: Limit, small_groups: bool)
             return found or within.call(instance_of_small_sets, problem, types)
         return within.call(closed_instance, problem, types, most)
     return None
+
+
+def _vectors(problem: Problem, types: RowTypes) -> int:
+    """How many level vectors there are where all are allowed."""
+    return math.prod(column.height + 1 for column in recode(problem, types, fully_suppressed).columns)
+
+
+def _too_many(problem: Problem, types: RowTypes) -> bool:
+    """Whether candidates of so many level vectors are not listed one by one, but can be priced."""
+    return (every := _vectors(problem, types)) > FEW_VECTORS and every * types.count <= MOST_LABELS
 
 
 def _candidates(problem: Problem, types: RowTypes, limit: Limit) -> tuple[Instance, Shortage | None]:

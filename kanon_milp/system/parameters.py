@@ -51,6 +51,7 @@ MODULES: tuple[str, ...] = (
     "methods.model_phases",
     "methods.phases",
     "methods.portfolio",
+    "methods.priced_rounds",
     "methods.registry",
     "methods.required_cuts",
     "methods.required_phases",

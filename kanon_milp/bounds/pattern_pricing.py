@@ -1,0 +1,297 @@
+"""The closed candidates of a problem without a list of them: priced at given multipliers, level vector by level vector.
+
+L(λ) = Σ_i n_i λ_i + Σ_g min(0, φ_g) (`kanon_milp.bounds.lagrangian_bound`) runs over all closed candidates, which are
+enough (`presolve.closures.closures_suffice`). φ_g < 0 takes a row with λ_i > w_g, so at good multipliers most rows are
+not looked at under most level vectors, and nothing is stored: all of Adult with hierarchies of eight columns has
+1.2 million closed candidates under 6,480 level vectors, of which some 5,000 have φ < 0.
+
+The volume algorithm moves λ over the candidates with φ below a limit, as long as no λ_i leaves a box: there, few others
+get φ < 0. A look at all candidates then says what the new point is worth, and which ones are near it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.bounds.dual import DENOMINATOR, NEVER, TOO_FINE, DualPoint, round_multipliers
+from kanon_milp.bounds.evaluation import Evaluator
+from kanon_milp.bounds.lagrangian_bound import VolumeAlgorithm
+from kanon_milp.bounds.parameters import PricingParameters, SubproblemParameters
+from kanon_milp.bounds.registry import BoundLimit
+from kanon_milp.errors import InputError
+from kanon_milp.kernels.pattern_pricing import cheapest_vectors, price_vectors
+from kanon_milp.presolve.closures import Axis, closures_suffice, root_instance
+from kanon_milp.presolve.instance import Candidates, Instance, recode
+from kanon_milp.presolve.ragged import indptr_of
+from kanon_milp.presolve.reductions import supports
+from kanon_milp.presolve.row_types import RowTypes
+from kanon_milp.problem.column_values import mixed_key
+from kanon_milp.problem.problem import Problem
+from kanon_milp.problem.recoding import MAX_LEVEL_VECTORS
+from kanon_milp.system.arrays import Floats, Ints, Ints32
+from kanon_milp.system.limit import Limit
+from kanon_milp.system.parameters import DEFAULT, Parameters
+
+LAST = 1e-9  # share of the averages that no other has
+MOST_KEYS = 1 << 62  # of candidates
+
+
+class Priced(NamedTuple):
+    """What one look at all candidates finds. value: L. instance: the candidates with φ below a limit, and those that
+    cover all row types; of each cover the row types that are near. keys: a number for each of its candidates, the same
+    in all instances, ascending."""
+
+    value: float
+    instance: Instance
+    keys: Ints
+
+
+class PatternPricing:
+    """The closed candidates of a problem; of its requirements only the sizes.
+
+    levels: a level vector for each choice of classes, of levels that cost the same the highest; by rising cost. cell:
+    what a suppressed cell costs on average, in units. least: κ under each of them, int64 (V,).
+    """
+
+    def __init__(self, problem: Problem, types: RowTypes) -> None:
+        """Raises InputError for too many level vectors, ValueError where closed candidates are not enough."""
+        if not closures_suffice(problem):
+            raise ValueError("closed candidates are not enough for this problem")
+        self.root, self.types = root_instance(problem, types), types
+        self._axes = [Axis.of(column, types.codes[:, j]) for j, column in enumerate(self.root.levels.columns)]
+        self._used = [j for j, axis in enumerate(self._axes) if axis.top]
+        self._heights = [self._axes[j].top + 1 for j in self._used]
+        count = math.prod(self._heights)
+        if count > MAX_LEVEL_VECTORS or count * types.count**2 > MOST_KEYS:
+            raise InputError(f"{count:,} level vectors are too many to be priced one by one")
+        classes = np.zeros((count, len(self._axes)), np.int64)
+        if self._used:
+            classes[:, self._used] = np.stack(np.unravel_index(np.arange(count), self._heights), axis=1)
+        vectors = np.stack([axis.levels[classes[:, j]] for j, axis in enumerate(self._axes)], axis=1).astype(np.int16)
+        levels = recode(problem, types, lambda _: vectors)
+        order = np.argsort(levels.costs, kind="stable")
+        self._place = np.argsort(order)
+        self.levels, self._classes = levels.only(order), np.ascontiguousarray(classes[order][:, self._used], np.int32)
+        # what tells row types apart under a level vector, in some columns and in the others
+        split = min(range(len(self._used) + 1), key=lambda at: sum(map(math.prod, self._divided(at))))
+        rest = math.prod(self._heights[split:])
+        self._of_half = order // rest, order % rest
+        labels = [self._axes[j].label for j in self._used]
+        self._halves = _told_apart(labels[:split], types.count), _told_apart(labels[split:], types.count)
+        self._label = np.zeros((len(labels), max(self._heights, default=1), types.count), np.int32)
+        for label, each in zip(self._label, labels, strict=True):
+            label[: len(each)] = each
+        top = int(self.places(self.root.levels.top[None, :])[0])
+        self._exempt = top if self.root.exempt_reading else -1
+        self.least = np.full(count, self.root.least[0], np.int64)
+        if self._exempt >= 0:
+            self.least[top] = replace(self.root, exempt=np.ones(1, bool)).least[0]
+        whole = [axis.levels[axis.classes(self.root.candidates.covers)] for axis in self._axes]
+        self._whole = np.unique([*self.places(np.stack(whole, axis=1)), *([top] if self._exempt >= 0 else [])])
+        self.cell = max(float(self.levels.costs.max()) / len(self._axes), 1.0)
+
+    def _divided(self, at: int) -> tuple[list[int], list[int]]:
+        return self._heights[:at], self._heights[at:]
+
+    def places(self, vectors: NDArray[np.integer[Any]]) -> Ints:
+        """The numbers of the level vectors that have the classes of these."""
+        if not self._used:
+            return np.zeros(len(vectors), np.int64)
+        classes = [np.searchsorted(self._axes[j].levels, vectors[:, j]) for j in self._used]
+        found: Ints = self._place[np.ravel_multi_index(classes, self._heights)]
+        return found
+
+    def _price(
+        self, multipliers: NDArray[Any], threshold: float, margin: float, listed: bool, scale: int = 1
+    ) -> tuple[NDArray[Any], Ints32, Ints, Ints32]:
+        """Σ min(0, φ) of each level vector; and the candidates that are listed: their level vectors and covers."""
+        order, kind = np.argsort(-multipliers, kind="stable"), multipliers.dtype
+        first, second = (np.take(half, order, axis=1) for half in self._halves)
+        of_first, of_second = self._of_half
+        cost, least, counts = (each.astype(kind) for each in (self.levels.costs * scale, self.least, self.types.counts))
+        below, taken = np.empty(self.levels.count, kind), np.zeros(self.types.count, kind)
+        vector, _, indptr, members = price_vectors(
+            first, second, of_first, of_second, np.take(self._label, order, axis=2), self._classes, self._exempt,
+            cost, least, counts[order], multipliers[order], kind.type(threshold), kind.type(margin), listed,
+            below, taken,
+        )  # fmt: skip
+        return below, vector, indptr, order.astype(np.int32)[members]
+
+    def cheapest(self) -> Floats:
+        """Multipliers to begin with: what a row of each type loses at least, so that no φ_g is negative."""
+        found = np.full(self.types.count, -1, np.int64)
+        cheapest_vectors(*self._halves, *self._of_half, self.least, self.types.counts, found)
+        return self.levels.costs[found].astype(np.float64)
+
+    def value(self, multipliers: Floats) -> float:
+        """L in floating point."""
+        return float(self._price(multipliers, 0.0, 0.0, False)[0].sum() + self.types.counts @ multipliers)
+
+    def exact(self, multipliers: Ints, denominator: int) -> int:
+        """L at integer multiples of 1/denominator, in integers: times the denominator.
+
+        Sums of one level vector are within n · (w + |λ|), those of all have no limit. Raises InputError where the
+        numbers could leave the range of int64.
+        """
+        largest = int(self.levels.costs.max()) * denominator + max(map(abs, multipliers.tolist()))
+        if largest * (self.types.n + 1) >= NEVER:
+            raise InputError(TOO_FINE)
+        below = self._price(multipliers, 0, 0, False, denominator)[0]
+        paid = zip(self.types.counts.tolist(), multipliers.tolist(), strict=True)
+        total: int = sum(below.tolist()) + sum(n * each for n, each in paid)
+        return total
+
+    def bound(self, multipliers: Floats) -> int:
+        """What multipliers prove, in units, when they are rounded: no table loses fewer."""
+        return math.ceil(self.exact(round_multipliers(multipliers), DENOMINATOR) / DENOMINATOR)
+
+    def _keys(self, vector: Ints, member: Ints32) -> Ints:
+        """A number for the candidate that covers this row type under this level vector."""
+        one, other = (half[part[vector], member] for half, part in zip(self._halves, self._of_half, strict=True))
+        return mixed_key([vector, one, other], [self.levels.count, self.types.count, self.types.count])
+
+    def numbers(self, priced: Priced, instance: Instance) -> Ints:
+        """For each candidate of an instance its number among those of a look at which its pairs came along, int64."""
+        vector = self.places(instance.levels.vectors[instance.candidates.vector])
+        found: Ints = np.searchsorted(priced.keys, self._keys(vector, instance.candidates.representative))
+        return found
+
+    def near(self, multipliers: Floats, open_limit: float, pair_limit: float, also: Instance | None = None) -> Priced:
+        """The candidates with φ below a limit and their pairs with a reduced cost below another one, in cells.
+
+        also: an instance whose pairs come with them.
+        """
+        below, vector, indptr, members = self._price(multipliers, open_limit * self.cell, pair_limit * self.cell, True)
+        every = np.arange(self.types.count, dtype=np.int32)
+        vectors: list[Ints] = [np.repeat(vector, np.diff(indptr)), np.repeat(self._whole, self.types.count)]
+        pairs: list[Ints32] = [members, np.tile(every, len(self._whole))]
+        if also is not None:
+            held = also.candidates
+            vectors.append(self.places(also.levels.vectors[held.vector])[held.candidate_of_pair()])
+            pairs.append(held.members)
+        at: Ints = np.concatenate(vectors)
+        member: Ints32 = np.concatenate(pairs)
+        keys, of_pair = np.unique(self._keys(at, member), return_inverse=True)
+        pair, first = np.unique(of_pair.reshape(-1) * self.types.count + member, return_index=True)
+        of_pair, member = pair // self.types.count, (pair % self.types.count).astype(np.int32)
+        vector = np.empty(len(keys), np.int32)
+        vector[of_pair] = at[first]
+        support = supports(self.types.counts, of_pair.astype(np.int32), member, len(keys))
+        candidates = Candidates(
+            vector, self.levels.costs[vector], support, indptr_of(np.bincount(of_pair, minlength=len(keys))), member
+        )
+        instance = replace(
+            self.root, levels=self.levels, candidates=candidates, exempt=np.asarray(vector == self._exempt)
+        )
+        return Priced(float(below.sum() + self.types.counts @ multipliers), instance, keys)
+
+
+def _told_apart(labels: list[Ints32], types: int) -> Ints32:
+    """For each choice of a class in each of these columns a number for each row type, the same for those that are
+    alike: int32 (choices, t)."""
+    found = []
+    for choice in np.ndindex(*[len(label) for label in labels]):
+        at = [label[c] for label, c in zip(labels, choice, strict=True)]
+        key = mixed_key(at, [int(each.max()) + 1 for each in at]) if at else np.zeros(types, np.int64)
+        found.append(np.unique(key, return_inverse=True)[1].reshape(-1))
+    return np.array(found, np.int32)
+
+
+class _Boxed(Evaluator):
+    """L over some of the candidates, in a box around a point, where it is nearly that over all."""
+
+    def __init__(self, instance: Instance, centre: Floats, width: float, threads: int, params: SubproblemParameters):
+        self._centre, self._width = centre, width
+        super().__init__(instance, threads, params)
+        self.sort(centre)
+
+    def start(self) -> Floats:
+        """The middle of the box."""
+        return self._centre.copy()
+
+    def within(self, point: Floats) -> Floats:
+        """The nearest point of the box."""
+        inside: Floats = np.clip(point, self._centre - self._width, self._centre + self._width)
+        return inside
+
+
+class PricedAscent:
+    """Where the bound stands: the best multipliers, what they are worth, and the candidates that are near them."""
+
+    def __init__(self, source: PatternPricing, threads: int = 1, params: Parameters = DEFAULT) -> None:
+        self.source, self.threads, self._all = source, threads, params
+        self._params = p = params.of(PricingParameters)
+        self.multipliers = source.cheapest()
+        self.open_limit, self.pair_limit, self.rounds, self.risen = p.open_limit, p.pair_limit, 0, math.inf
+        self.near = source.near(self.multipliers, self.open_limit, self.pair_limit)
+        self._share = np.zeros(len(self.near.keys)), self.near.keys
+        self.algorithm: VolumeAlgorithm | None = None
+
+    @property
+    def value(self) -> float:
+        """L over all candidates, in floating point."""
+        return self.near.value
+
+    @property
+    def stalled(self) -> bool:
+        """Whether it rises too slowly to be worth the time."""
+        return self.risen < self._params.stalled * abs(self.value)
+
+    def rise(self, limit: Limit, target: float | None = None) -> None:
+        """One round: iterations over the candidates that are near, then a look at all."""
+        p, source, before = self._params, self.source, self.near
+        at = _Boxed(
+            before.instance, self.multipliers, p.box * source.cell, self.threads, self._all.of(SubproblemParameters)
+        )
+        iterations = p.iterations if self.rounds >= p.first_rounds else p.first_iterations
+        begun = 0 if self.algorithm is None else self.algorithm.iterations
+        bounded = BoundLimit(limit.ends, limit.interrupt, target, begun + iterations)
+        if self.algorithm is None:
+            self.algorithm = VolumeAlgorithm(at, bounded, params=self._all)
+        else:
+            self.algorithm.move_to(at, bounded, self._share_of(before))
+        self.algorithm.maximize(packing_cuts=False)
+        promised, trial, step = self.algorithm.value, self.algorithm.best, 1.0
+        found = source.near(trial, self.open_limit, self.pair_limit)
+        lost = promised - found.value
+        while found.value < before.value and step > p.shortest and not limit.over:
+            step /= 2
+            trial = self.multipliers + step * (self.algorithm.best - self.multipliers)
+            found = source.near(trial, self.open_limit, self.pair_limit)
+        self.rounds += 1
+        self.risen = max(found.value - before.value, 0.0)
+        self._share = self.algorithm.share, before.keys
+        if found.value > before.value:
+            self.multipliers, self.near = trial, found
+        if self.rounds >= p.first_rounds:
+            gained = max(promised - before.value, 0.0)
+            if lost > p.lossy * gained:
+                self._scale(p.wider, p.wider)
+            elif lost < p.lossless * gained:
+                self._scale(p.narrower, p.narrower)
+
+    def _scale(self, opened: float, paired: float) -> None:
+        p = self._params
+        self.open_limit = min(max(self.open_limit * opened, p.least_open), p.most_limit)
+        self.pair_limit = min(max(self.pair_limit * paired, p.least_pair), p.most_limit)
+
+    def point(self, priced: Priced) -> DualPoint:
+        """The multipliers over a wider instance near them, for a search."""
+        found = Evaluator(priced.instance, self.threads, self._all.of(SubproblemParameters))(
+            self.multipliers, everything=True
+        )
+        # what was not near is opened last
+        share = np.maximum(self._share_of(priced), LAST)
+        return DualPoint(self.multipliers, self.value, share, found.phi)
+
+    def _share_of(self, priced: Priced) -> Floats:
+        """Of each candidate, in the averages of the last round; 0 for those that were not near."""
+        share, keys = self._share
+        at = np.minimum(np.searchsorted(keys, priced.keys), len(keys) - 1)
+        found: Floats = np.where(keys[at] == priced.keys, share[at], 0.0)
+        return found

@@ -1,0 +1,203 @@
+"""Where closed candidates are too many to be listed: a bound over all of them by pricing, and tables over those that
+are near its multipliers, round by round.
+
+A round raises the bound, then searches tables over the candidates that the multipliers of now make cheap, and those of
+the best table. What it proves holds for all candidates (`kanon_milp.bounds.pattern_pricing`); the search proves
+nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from kanon_milp.bounds.dual import DualPoint
+from kanon_milp.bounds.pattern_pricing import PatternPricing, PricedAscent
+from kanon_milp.methods.approximate import mondrian_partition
+from kanon_milp.methods.hybrid import limit_of_search
+from kanon_milp.methods.outcome import Bound, Found, Outcome, Scale
+from kanon_milp.methods.phases import Known
+from kanon_milp.methods.result import Result
+from kanon_milp.methods.scheduler import begun, run_phases
+from kanon_milp.methods.session import Session
+from kanon_milp.methods.sizes_phases import Construction, TableSearch
+from kanon_milp.methods.tracker import PhaseRun, Tracker
+from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.partition import Partition, partition_of_groups, released_partition
+from kanon_milp.presolve.preparation import Prepared
+from kanon_milp.solvers import Progress
+from kanon_milp.system.limit import Limit
+from kanon_milp.system.parameters import Parameters, number, parameters
+
+
+@parameters("priced_rounds")
+@dataclass(frozen=True)
+class PricedParams:
+    """Rounds over candidates that are priced. Tuned on all of Adult with hierarchies, k = 5."""
+
+    mondrian_share: float = number(0.05, "of the time, for a first table by Mondrian", most=1)
+    seconds: float = number(4.0, "of the first round, where there is time for another one", least=1e-3)
+    longer: float = number(3.0, "times as long is each round", least=1)
+    bound_share: float = number(0.5, "of a round, for the bound at most", most=1)
+    open_limit: float = number(2.0, "cells, φ of the candidates that tables are made of")
+    pair_limit: float = number(2.0, "cells, reduced cost of their pairs")
+    releases: float = number(2.0, "times what a release and its check take is left at the end")
+
+
+def solve_priced(session: Session) -> Result:
+    """Rounds until table and bound meet, or the limit; where there is none, until neither gets better."""
+    search = _PricedSearch(session, limit_of_search(session))
+    search.begin()
+    while not search.ended:
+        search.round()
+    return search.end()
+
+
+@dataclass(eq=False)
+class _PricedSearch:
+    """What is known so far. table: the best one, as an instance whose candidates are its groups, and found: as it was
+    verified. proven: the bound, in units. seconds: of the last round; release_seconds: of releasing a table."""
+
+    session: Session
+    limit: Limit
+    table: tuple[Instance, Assignment] | None = None
+    found: Found | None = None
+    proven: int = 0
+    seconds: float = 0.0
+    release_seconds: float = 0.0
+    idle: bool = False
+    trajectory: list[tuple[float, float | None, float | None]] = field(default_factory=list)
+    phases: list[PhaseRun] = field(default_factory=list)
+
+    def begin(self) -> None:
+        """The table that was given to start with, or one by Mondrian; and what all rows lose at least."""
+        session, before = self.session, self.session.prepared.before
+        self.params, self.unit = session.parameters.of(PricedParams), before.levels.unit
+        with session.clock.step("search"):
+            partition = mondrian_partition(before, self.limit.share(self.params.mondrian_share))
+        if partition is not None:
+            self._release(partition)
+        if session.start is not None:
+            self._release(partition_of_groups(before, session.start))
+        with session.clock.step("bound"):
+            source = PatternPricing(session.problem, before.types)
+            self.ascent = PricedAscent(source, session.options.threads, session.parameters)
+            self.proven = source.bound(self.ascent.multipliers)
+        self._note()
+
+    @property
+    def ended(self) -> bool:
+        """Whether there is no time for another round, or no use in one."""
+        return self.idle or self._left <= 0 or self.limit.asked or self._enough
+
+    @property
+    def _left(self) -> float:
+        return self.limit.left - self.params.releases * self.release_seconds
+
+    @property
+    def _enough(self) -> bool:
+        """Whether the table is as good as the bound, within the gap that was asked for."""
+        return self._cost is not None and self._cost * (1 - self.session.options.gap) <= self.proven
+
+    @property
+    def _cost(self) -> int | None:
+        return None if self.table is None else self.table[1].cost
+
+    def round(self) -> None:
+        """Raise the bound, then search tables."""
+        before, left = (self._cost, self.proven), self._left
+        self.seconds = max(self.params.seconds, self.params.longer * self.seconds)
+        if left < 2 * self.seconds:
+            self.seconds = left
+        ends = time.perf_counter() + self.seconds
+        self._raise(self.limit.part(self.params.bound_share * self.seconds))
+        if not (self.limit.over or self._enough):
+            self._search(ends)
+        self.idle = math.isinf(left) and before == (self._cost, self.proven)
+
+    def _raise(self, limit: Limit) -> None:
+        ascent, clock, began = self.ascent, self.session.clock, time.perf_counter()
+        loss, bound = self._in_words
+        with clock.step("bound"):
+            while not limit.over:
+                ascent.rise(limit)
+                if ascent.stalled:
+                    break
+            self.proven = max(self.proven, ascent.source.bound(ascent.multipliers))
+        self._note()
+        seconds, now = time.perf_counter() - began, self._in_words
+        self.phases.append(PhaseRun("pricing", began - clock.began, seconds, *now, loss, bound))
+
+    def _search(self, ends: float) -> None:
+        """Tables over the candidates that are near the multipliers, and the groups of the best one; what these could
+        prove is not asked."""
+        session, params, ascent, source = self.session, self.params, self.ascent, self.ascent.source
+        with session.clock.step("candidates"):
+            near = source.near(
+                ascent.multipliers, params.open_limit, params.pair_limit, None if self.table is None else self.table[0]
+            )
+            dual = ascent.point(near)
+        instance, known = near.instance, None
+        if self.table is not None:
+            numbers, best = source.numbers(near, self.table[0]), self.table[1]
+            known = Assignment(best.row_type, numbers[best.candidate], best.rows, best.cost).checked(instance)
+        prepared = Prepared(session.problem, instance, instance, [], session.prepared.row_types, None)
+        options = session.options
+        if options.time_limit is not None:
+            options = replace(options, time_limit=ends - session.clock.began)
+        # what is near is all that there is to be looked at
+        near_enough = {"search.open_limit": math.inf, "search.pair_limit": math.inf}
+        tuned = Parameters({**near_enough, **session.parameters.values}, session.parameters.used)
+        inner = replace(session, prepared=prepared, options=options, known=known, start=None, parameters=tuned)
+        tracker = Tracker(self.unit, session.clock.began, session.on_progress, self.proven, trajectory=self.trajectory)
+        with begun(Known, inner, limit_of_search(inner), tracker) as found:
+            found.dual = found.plain = dual
+            found.iteration_seconds = math.inf  # no time is left for cuts, which would be about these candidates
+            run_phases(found, [Construction(), TableSearch()])
+        self.phases += found.log
+        if found.best is not None:
+            used, group = np.unique(found.best.candidate, return_inverse=True)
+            vector = np.where(instance.exempt[used][:, None], instance.levels.top, np.int16(-1)).astype(np.int16)
+            self._release(Partition(group.reshape(-1), found.best.row_type, found.best.rows, vector))
+
+    def _release(self, partition: Partition) -> None:
+        """Take a table by its groups, each of which keeps as much as the recoding allows, if it is valid and the best
+        so far."""
+        made, began = released_partition(self.session.prepared.before, partition), time.perf_counter()
+        if made is None or (self._cost is not None and made[1].cost >= self._cost):
+            return
+        prepared = replace(self.session.prepared, before=made[0], instance=made[0], steps=[])
+        found = replace(self.session, prepared=prepared).release(made[1])
+        if found.report.ok:
+            self.table, self.found = made, found
+        self.release_seconds = max(self.release_seconds, time.perf_counter() - began)
+        self._note()
+
+    @property
+    def _in_words(self) -> tuple[float | None, float]:
+        """Loss of the best table and bound, in the problem's units."""
+        return None if self._cost is None else self._cost * float(self.unit), self.proven * float(self.unit)
+
+    def _note(self) -> None:
+        """What is known now, for the trajectory and for whoever watches."""
+        point = (self.session.clock.since_reading(), *self._in_words)
+        self.trajectory.append(point)
+        if self.session.on_progress is not None:
+            self.session.on_progress(Progress(*point))
+
+    def end(self) -> Result:
+        """The result, with the size of the last instance."""
+        session, near = self.session, self.ascent.near.instance
+        dual = DualPoint(self.ascent.multipliers, self.ascent.value)
+        bound = Bound(self.proven * self.unit, ("certificate",))
+        outcome = Outcome(bound=bound, dual=dual, trajectory=tuple(self.trajectory), phases=tuple(self.phases))
+        reason = self.limit.reason if self.limit.over or not self.idle else "iteration_limit"
+        outcome = outcome.stopped("gap_limit" if self._enough else reason)
+        session = replace(session, prepared=replace(session.prepared, before=near, instance=near))
+        if self.found is None:
+            return session.end(session.fallback(outcome))
+        return session.end(outcome.with_table(self.found, Scale.of_problem(session.instance)))

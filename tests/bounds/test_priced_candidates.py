@@ -1,0 +1,112 @@
+"""Candidates that are priced, against all closed ones listed, and against the optimum by brute force."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from random import Random
+
+import numpy as np
+import oracle
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import Case, by_hypothesis, drawn_case
+
+import kanon_milp as km
+from kanon_milp.bounds.dual import DualPoint, prove
+from kanon_milp.bounds.evaluation import Evaluator
+from kanon_milp.bounds.pattern_pricing import PatternPricing, PricedAscent
+from kanon_milp.errors import InputError
+from kanon_milp.presolve.closures import closed_instance
+from kanon_milp.presolve.instance import Instance, compress_table, types_of
+from kanon_milp.system.arrays import Flags, Floats
+from kanon_milp.system.limit import NO_LIMIT
+
+free = by_hypothesis(partial(drawn_case, rows=(1, 9), sides=False)).map(lambda case: replace(case, vectors=None))
+
+
+def both(problem: km.Problem) -> tuple[PatternPricing, Instance]:
+    """Priced, and listed."""
+    types = types_of(problem, compress_table(problem))
+    listed = closed_instance(problem, types)
+    assert listed is not None
+    c = listed.candidates
+    # what is as cheap and covers as much as exempt rows do, and asks for more of them, is not priced
+    exempt = listed.exempt & (np.diff(c.indptr) == types.count)
+    alike = (np.diff(c.indptr) == types.count) & np.isin(c.cost, c.cost[exempt]) & ~exempt
+    return PatternPricing(problem, types), listed.subset(~alike)
+
+
+def by_cover(instance: Instance, values: Floats) -> dict[tuple[tuple[int, ...], int], float]:
+    covers, costs = instance.candidates.cover_lists(), instance.candidates.cost
+    return {(tuple(cover), int(cost)): value for cover, cost, value in zip(covers, costs, values, strict=True)}
+
+
+@given(free, st.data())
+@settings(deadline=None)
+def test_l_is_that_of_all_closed_candidates_in_integers_and_in_floating_point(case: Case, data: st.DataObject) -> None:
+    """Hierarchies, weights, level costs and both readings; multipliers of any sign."""
+    source, listed = both(case.problem())
+    t, d = source.types.count, data.draw(st.integers(1, 7))
+    lam = np.array(data.draw(st.lists(st.integers(-5 * d, 40 * d), min_size=t, max_size=t)), np.int64)
+    expected = prove(listed, DualPoint(lam, denominator=d))
+    assert source.exact(lam, d) == expected.total
+    assert source.value(lam / d) == pytest.approx(float(expected.value))
+
+
+@given(free, st.data())
+@settings(deadline=None)
+def test_near_candidates_are_the_closed_ones_below_the_limit(case: Case, data: st.DataObject) -> None:
+    source, listed = both(case.problem())
+    t = source.types.count
+    lam = np.array(data.draw(st.lists(st.integers(0, 30), min_size=t, max_size=t)), np.float64)
+    limit = data.draw(st.integers(0, 20)) + 0.5
+    value, near, keys = source.near(lam, limit / source.cell, 1e6)
+    assert value == pytest.approx(source.value(lam))
+    assert (np.diff(keys) > 0).all()
+    phi = Evaluator(listed)(lam, everything=True).phi
+    every, found = by_cover(listed, phi), by_cover(near, Evaluator(near)(lam, everything=True).phi)
+    assert found.items() <= every.items()
+    assert {key for key, each in every.items() if each < limit} <= found.keys()
+    # with few pairs each of these has the same φ still
+    few = source.near(lam, limit / source.cell, 0.0, near.subset(phi_below(near, found, limit)))
+    again = Evaluator(few.instance)(lam, everything=True).phi
+    assert few.keys.tolist() == keys.tolist()
+    assert np.minimum(again, limit).tolist() == np.minimum(list(found.values()), limit).tolist()
+    assert source.numbers(few, near).tolist() == list(range(near.candidates.count))
+
+
+def phi_below(near: Instance, found: dict[tuple[tuple[int, ...], int], float], limit: float) -> Flags:
+    assert len(found) == near.candidates.count
+    return np.array([each < limit for each in found.values()], dtype=bool)
+
+
+@given(free)
+@settings(deadline=None, max_examples=30)
+def test_the_bound_rises_and_stays_below_the_optimum(case: Case) -> None:
+    problem = case.problem()
+    best = oracle.optimum(case.rows, case.k, **case.judged())
+    source, listed = both(problem)
+    ascent = PricedAscent(source)
+    bounds = [source.bound(ascent.multipliers)]
+    for _ in range(6):
+        ascent.rise(NO_LIMIT)
+        bounds.append(source.bound(ascent.multipliers))
+        assert (
+            bounds[-1]
+            == prove(listed, DualPoint(np.rint(ascent.multipliers * 4096).astype(np.int64), denominator=4096)).bound
+        )
+    assert bounds == sorted(bounds)
+    assert best is not None
+    assert bounds[-1] * source.levels.unit <= best
+    point = ascent.point(source.near(ascent.multipliers, 2.0, 2.0))
+    assert point.open_share is not None
+    assert (point.open_share > 0).all()
+
+
+def test_numbers_that_64_bits_do_not_hold_are_refused() -> None:
+    case = replace(drawn_case(Random(1), sides=False), vectors=None)
+    source, _ = both(case.problem())
+    with pytest.raises(InputError, match="too large or too fine"):
+        source.exact(np.full(source.types.count, 1 << 60, np.int64), 1)
