@@ -138,6 +138,12 @@ def drawn_case(
     )
 
 
+def priceable(case: Case) -> Case:
+    """Without a mask, and without costs of labels."""
+    costs: dict[int, Costs] = {column: each for column, each in case.level_costs.items() if isinstance(each, tuple)}
+    return replace(case, vectors=None, level_costs=costs)
+
+
 def drawn_tree(rng: Random, values: Sequence[str | None]) -> dict[str | None, tuple[str | None, ...]]:
     """A nested hierarchy: at each level classes of the level below are thrown together."""
     if one_in(rng, 2) and set(values) <= set(PATHS):

@@ -59,9 +59,10 @@ class PatternPricing:
     """
 
     def __init__(self, problem: Problem, types: RowTypes) -> None:
-        """Raises InputError for too many level vectors, ValueError where closed candidates are not enough."""
-        if not closures_suffice(problem):
-            raise ValueError("closed candidates are not enough for this problem")
+        """Raises InputError for too many level vectors, ValueError where closed candidates are not enough, or what they
+        cost depends on their labels."""
+        if not closures_suffice(problem) or problem.recoding.costs:
+            raise ValueError("this problem needs candidates that are not closed, or costs of labels")
         self.root, self.types = root_instance(problem, types), types
         self._axes = [Axis.of(column, types.codes[:, j]) for j, column in enumerate(self.root.levels.columns)]
         self._used = [j for j, axis in enumerate(self._axes) if axis.top]

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from random import Random
 
 import numpy as np
 import oracle
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import Case, by_hypothesis, drawn_case
+from strategies import Case, by_hypothesis, drawn_case, priceable
 
 import kanon_milp as km
 from kanon_milp.bounds.dual import DualPoint, prove
 from kanon_milp.bounds.evaluation import Evaluator
 from kanon_milp.bounds.pattern_pricing import PatternPricing, PricedAscent
 from kanon_milp.errors import InputError
-from kanon_milp.presolve.closures import closed_instance
+from kanon_milp.presolve.closures import closed_instance, sizes_suffice
 from kanon_milp.presolve.instance import Instance, compress_table, types_of
 from kanon_milp.system.arrays import Flags, Floats
 from kanon_milp.system.limit import NO_LIMIT
 
-free = by_hypothesis(partial(drawn_case, rows=(1, 9), sides=False)).map(lambda case: replace(case, vectors=None))
+free = by_hypothesis(partial(drawn_case, rows=(1, 9), sides=False)).map(priceable)
 
 
 def both(problem: km.Problem) -> tuple[PatternPricing, Instance]:
@@ -106,7 +106,17 @@ def test_the_bound_rises_and_stays_below_the_optimum(case: Case) -> None:
 
 
 def test_numbers_that_64_bits_do_not_hold_are_refused() -> None:
-    case = replace(drawn_case(Random(1), sides=False), vectors=None)
+    case = priceable(drawn_case(Random(1), sides=False))
     source, _ = both(case.problem())
     with pytest.raises(InputError, match="too large or too fine"):
         source.exact(np.full(source.types.count, 1 << 60, np.int64), 1)
+
+
+def test_costs_of_labels_are_not_priced() -> None:
+    hierarchy = km.Hierarchy({"1": ("1", "low", "*"), "2": ("2", "low", "*"), "3": ("3", "high", "*")})
+    table = km.Table.from_frame(pl.DataFrame({"a": ["1", "2", "3", "3"]}), ["a"])
+    for costs in ("ncp", {"a": {"low": 1, "high": 2, "*": 3}}):
+        problem = km.Problem(table, km.KAnonymity(2), km.Hierarchies({"a": hierarchy}, costs=costs))
+        assert not sizes_suffice(problem)
+        with pytest.raises(ValueError, match="costs of labels"):
+            PatternPricing(problem, types_of(problem, compress_table(problem)))

@@ -12,7 +12,7 @@ import pytest
 from effort import examples
 from oracle import optimum
 from present import present
-from strategies import drawn_case
+from strategies import drawn_case, priceable
 
 import kanon_milp as km
 from kanon_milp.bounds.certificate import certify
@@ -40,7 +40,7 @@ def table(rows: int, seed: int = 0) -> km.Problem:
 @pytest.mark.parametrize("seed", range(examples(100, 12)))
 def test_table_and_bound_are_on_both_sides_of_the_optimum(seed: int) -> None:
     """Hierarchies, weights, level costs, both readings; without a clock."""
-    case = replace(drawn_case(Random(f"priced-{seed}"), (2, 9), sides=False), vectors=None)
+    case = priceable(drawn_case(Random(f"priced-{seed}"), (2, 9), sides=False))
     best = optimum(case.rows, case.k, **case.judged())
     found = km.solve(case.problem(), method="search", iteration_limit=20)
     assert best is not None
