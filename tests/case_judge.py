@@ -20,7 +20,8 @@ AnyCase = Case | SensitiveCase
 
 @dataclass(frozen=True)
 class Truth:
-    """The optimum, and the least loss without side constraints; None where there is no table."""
+    """The optimum, and the least loss without the side constraints that no certificate states; None where there is no
+    table."""
 
     best: Fraction | None
     loss: Fraction | None
@@ -31,15 +32,20 @@ def plain(case: AnyCase) -> Case:
 
 
 def judge(case: AnyCase, *, sides: bool = True) -> Fraction | None:
-    """The optimum, with or without the side constraints."""
+    """The optimum, with or without the side constraints that no certificate states."""
     base, judged = plain(case), case.judged()
     if not sides:
-        judged = {key: value for key, value in judged.items() if key not in base.sides}
+        judged = {key: value for key, value in judged.items() if key not in base.sides or key in certified_sides(base)}
     if not (isinstance(case, SensitiveCase) and case.sets):
         return optimum(base.rows, case.k, **judged)
     for key in ("suppressed_rows", "requirement", "units"):
         judged.pop(key)
     return judges.best_table(base.rows, lambda released: valid_table(case, released), **judged)
+
+
+def certified_sides(base: Case) -> tuple[str, ...]:
+    """The side constraints that a certificate may state."""
+    return ("max_groups",) if base.sides.get("objective", "loss") == "loss" else ()
 
 
 def truth(case: AnyCase) -> Truth:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from case_judge import certified_sides
 from hypothesis import strategies as st
 from oracle import optimum
 from sensitive_cases import SensitiveCase
@@ -55,9 +56,10 @@ def drawn_cuts(draw: st.DrawFn, count: int, largest: int) -> tuple[list[int], li
 
 
 def best_loss(case: Case | SensitiveCase) -> Fraction | None:
-    """The least loss, side constraints and other objectives aside."""
+    """The least loss, other objectives and the side constraints that no certificate states aside."""
     plain = case.case if isinstance(case, SensitiveCase) else case
-    asked = {key: value for key, value in case.judged().items() if key not in plain.sides}
+    left_out = plain.sides.keys() - certified_sides(plain)
+    asked = {key: value for key, value in case.judged().items() if key not in left_out}
     return optimum(plain.rows, case.k, **asked)
 
 

@@ -53,6 +53,7 @@ SIDES = frozenset({"cost bound", "min groups", "max groups", "fewest groups", "m
 SETS = frozenset({"a set of columns", "several sets of columns"})
 VALUES = frozenset({*KINDS, "several requirements", "two attributes"})
 NOT_ALONE = SIDES | SETS
+NOT_SEARCHED = SETS | {"fewest groups", "most groups"}
 MASKS = frozenset({"mask", "mask without full suppression"})
 IGNORED = frozenset(kind for kind in DISCLOSURE if kind.endswith("ignored"))  # two groups may not become one
 REFUSED = ("is not for this problem", "formulation")
@@ -287,8 +288,9 @@ def _search() -> Iterable[Route]:
 
     yield Route("auto", with_options(), certified=True)
     yield Route("auto within a limit", with_options(time_limit=60))
-    yield Route("search", counted, refuses=NOT_ALONE, certified=True)
-    yield Route("search from any start", partial(with_any_start, method="search", iteration_limit=2), refuses=NOT_ALONE)
+    yield Route("search", counted, refuses=NOT_SEARCHED, certified=True)
+    any_start = partial(with_any_start, method="search", iteration_limit=2)
+    yield Route("search from any start", any_start, refuses=NOT_SEARCHED)
     yield Route("portfolio", with_options(method="portfolio", time_limit=60), refuses=NOT_ALONE)
     yield sizes("models first")
     given_up = {**CONDENSING, "condensed.slow_seconds": 0.0, "condensed.far": 0.0}

@@ -10,7 +10,8 @@ is a lower bound on the loss of every table that is asked for, and so is the nex
 what the level vectors release of enough rows, but for what is dominated by something that is as cheap and covers more.
 S are sets of distinct rows (packing cuts, `kanon_milp.bounds.packing_cuts`) with multipliers μ_S ≥ 0; σ_g is the sum of
 those that hold all rows of g. R are rank-1 cuts (`kanon_milp.bounds.rank_one_cuts`) with weights p_R, denominator d_R
-and multipliers ν_R ≥ 0; a group of a_i rows of kind i costs ν_R ⌊p_R·a/d_R⌋ more in φ_g.
+and multipliers ν_R ≥ 0; a group of a_i rows of kind i costs ν_R ⌊p_R·a/d_R⌋ more in φ_g. Where the bound is that of
+tables of at most M groups, ⌊N_S/κ_S⌋ of the set of all rows is M, if that is less.
 No solver stands behind it. `kanon_milp.verify.certificate` checks it, and `kanon_milp.verify.dual` has the proof; the
 two sides share no code.
 
@@ -22,7 +23,8 @@ problem             quasi_identifiers, sensitive, requirements (name and paramet
                     as exact text, such as "t": "1/5"; none of a user's own), suppressed_rows,
                     columns: per quasi-identifier its name, the exact cost of a cell at each level (or the hash of the
                     costs of its labels), and the hash of its hierarchy (null: keep or suppress),
-                    patterns: sorted level vectors (null: all)
+                    patterns: sorted level vectors (null: all); and max_groups, where the bound is that of tables of
+                    at most so many groups
 rows                number n of rows
 table_sha256        SHA-256 of the quasi-identifiers and sensitive columns, and of the unit of protection where a
                     requirement names one, whatever the order of the rows. The text:
@@ -220,7 +222,8 @@ def certified_instance(problem: Problem) -> Instance:
     has what is asked for is one of the relaxed problem.
     """
     known = [each for r in problem.requirements for each in _certified(r, problem.table) or ()] or [KAnonymity(1)]
-    relaxed = replace(problem, privacy=known, cost_bound=None, min_groups=None, max_groups=None, objective="loss")
+    most = problem.max_groups if problem.objective == "loss" else None
+    relaxed = replace(problem, privacy=known, cost_bound=None, min_groups=None, max_groups=most, objective="loss")
     types = compress_table(relaxed)
     levels = recode(relaxed, types)
     split = with_candidates(relaxed, types_of(relaxed, types), levels)
@@ -234,8 +237,9 @@ def certify(problem: Problem, dual: DualPoint, denominator: int | None = None) -
 
     dual: of an instance of this problem, reduced or not, or of its `certified_instance`. What is proven can be less
     than `dual.value` where requirements ask for more than a certificate names, and where row types are
-    (quasi-identifier, sensitive) tuples to which a rank-1 cut gives different weights. Side constraints and the
-    objective play no part: the bound is on the loss. Where the multipliers are too large for the denominator
+    (quasi-identifier, sensitive) tuples to which a rank-1 cut gives different weights. Of side constraints a largest
+    number of groups is stated where multipliers count on it; others and the objective play no part: the bound is on the
+    loss. Where the multipliers are too large for the denominator
     (`DENOMINATOR` or, with rank-1 cuts, `FINE` where none is given), a smaller one is taken.
     """
     instance = certified_instance(problem)
@@ -249,8 +253,10 @@ def certify(problem: Problem, dual: DualPoint, denominator: int | None = None) -
     denominator = max(min(denominator, NEVER // (largest * n)), 1)
     exact = round_dual(dual, denominator)
     total = exact_value(instance, exact)
+    most = instance.problem.max_groups
+    counts_groups = most is not None and (exact.sets.lengths == instance.types.count).any()
     return Certificate(
-        problem=describe_problem(problem, levels),
+        problem=describe_problem(problem, levels) | ({"max_groups": most} if counts_groups else {}),
         rows=n,
         table_sha256=table_hash(instance.types),
         unit=levels.unit,
@@ -356,7 +362,8 @@ def _of_distinct_rows(problem: Problem, instance: Instance, dual: DualPoint) -> 
     keep = PackingCuts.of(instance, sets).nested.lengths > 0
     levels = instance.levels
     if instance.exempt_reading and (levels.vectors == levels.top).all(axis=1).any():
-        keep &= sets.lengths < types.count
+        most = instance.problem.max_groups  # which tells how many groups there are, where it is the smaller number
+        keep &= (sets.lengths < types.count) | (most is not None and most <= types.n // instance.least.max())
     return replace(
         dual,
         multipliers=multipliers,

@@ -83,7 +83,7 @@ class Evaluator:
 
     def start(self) -> Floats:
         """A point to begin with, where no φ_g is negative."""
-        return _cheapest_costs(self.instance)
+        return np.concatenate([_cheapest_costs(self.instance), np.zeros(self.sets.lists)])
 
     @property
     def scale(self) -> Floats:

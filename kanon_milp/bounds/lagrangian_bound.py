@@ -51,7 +51,7 @@ import numpy as np
 
 from kanon_milp.bounds.dual import DualPoint
 from kanon_milp.bounds.evaluation import Evaluator, RequiredEvaluator
-from kanon_milp.bounds.packing_cuts import violated_sets
+from kanon_milp.bounds.packing_cuts import first_sets, violated_sets
 from kanon_milp.bounds.parameters import LagrangianParameters, PackingParameters, SubproblemParameters
 from kanon_milp.bounds.registry import BoundLimit
 from kanon_milp.errors import InputError, counted
@@ -94,7 +94,7 @@ class VolumeAlgorithm:
         candidates = at.instance.candidates
         # no table costs more than the most expensive candidate for every row
         self.ceiling = float(candidates.cost.max()) * at.instance.types.n
-        self.best = at.start()
+        self.best, self.first_sets = at.start(), at.sets.lists  # these stay
         found = at(self.best)
         self.value, self.average = found.value, found.subgradient
         self.share = (found.phi < 0).astype(np.float64)
@@ -205,6 +205,7 @@ class VolumeAlgorithm:
         """Add packing cuts that the average violates, and drop those that do nothing; how many are new."""
         at, types = self.at, self.at.types
         active = (self.best[types:] > 0) | (self.average[types:] > 0)
+        active[: self.first_sets] = True
         kept = at.sets.subset(active)
         new = violated_sets(at.instance, self.share, kept, self.params.packing_cuts, self._packing)
         if new.lists:
@@ -246,8 +247,10 @@ def lagrangian(
     """
     refuse(instance)
     ends = math.inf if seconds is None else time.perf_counter() + seconds
+    at = Evaluator(instance, threads, params.of(SubproblemParameters))
+    at.set_packing_cuts(first_sets(instance))
     ascent = VolumeAlgorithm(
-        Evaluator(instance, threads, params.of(SubproblemParameters)),
+        at,
         BoundLimit(ends, interrupt, target, iterations),
         on_progress,
         params,

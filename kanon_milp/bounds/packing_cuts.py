@@ -8,6 +8,9 @@ Proof. Such a group takes at least κ_S rows, all of S, and no row is in two gro
 relaxation does not know; without it the cut is implied by the links of the strong formulation. It holds whatever else
 is required. Cuts for the covers of candidates (nested candidates) are separated here; any set is valid.
 
+The set of all row types, in which all candidates lie, is how a largest number of groups comes into the bound: where a
+problem has one, no more than `max_groups` of them are open, either.
+
 Conflicts: candidates of which one at most is open, because together they have too few rows for two groups.
 
     N(C(g) ∪ C(h)) < κ_g + κ_h   ⇒   y_g + y_h ≤ 1
@@ -62,11 +65,16 @@ def mapped_sets(sets: TypeSets, count: int, back: Callable[[Flags], Flags]) -> T
     return type_sets(mapped)
 
 
+def first_sets(instance: Instance) -> TypeSets:
+    """Sets that a bound begins with: all row types, where the number of groups has a limit."""
+    return NO_SETS if instance.problem.max_groups is None else type_sets([range(instance.types.count)])
+
+
 @dataclass(frozen=True, eq=False)
 class PackingCuts:
     """The cuts of some sets over one instance: at most limits[s] of the candidates in list s of `nested` (int32).
 
-    limits: int64 (s,), ⌊N_S / κ_S⌋, 0 where nothing is nested.
+    limits: int64 (s,), ⌊N_S / κ_S⌋, 0 where nothing is nested; of all row types no more than `max_groups`.
     """
 
     limits: Ints
@@ -81,6 +89,8 @@ class PackingCuts:
         for s, (each, inside) in enumerate(zip(sets.each(), nested.each(), strict=True)):
             if len(inside):
                 limits[s] = counts[each].sum() // instance.least[inside].min()
+            if len(each) == len(counts) and instance.problem.max_groups is not None:
+                limits[s] = min(limits[s], instance.problem.max_groups)
         return cls(limits, nested)
 
     def surcharge(self, multipliers: NDArray[Number], candidates: int) -> NDArray[Number]:

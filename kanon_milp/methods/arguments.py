@@ -146,6 +146,12 @@ def groups_not_merging(problem: Problem) -> str:
     return ""
 
 
+def not_searched(problem: Problem) -> str:
+    """For the hybrid method, which has side constraints after the problem without them; empty if nothing is in the
+    way."""
+    return groups_not_alone(replace(problem, cost_bound=None, min_groups=None, max_groups=None))
+
+
 def not_guessed(problem: Problem) -> str:
     """For Algorithm 1 of the homogeneity paper, which has a bound on the loss and one on the number of groups; empty if
     nothing is in the way."""

@@ -193,11 +193,14 @@ class Known:
                 return
         from kanon_milp.heuristics.grouping import tighten_groups
 
-        self.accept(tighten_groups(self.instance, table) if self.session.problem.merge_closed else table)
+        free = self.session.problem.merge_closed and not self.session.problem.wants_many_groups
+        self.accept(tighten_groups(self.instance, table) if free else table)
 
     def accept(self, table: Assignment) -> None:
         """As `keep`, for groups that are as cheap as can be."""
         if self.best is not None and self.best.cost <= table.cost:
+            return
+        if not table.within(self.session.problem, self.instance.levels.unit):
             return
         if not ((not self.sizes_only or self.tracker.in_users_code) and self._refused(table)):
             self.tracker.better(table)

@@ -18,11 +18,13 @@ from kanon_milp.methods.arguments import (
     more_than_sizes,
     not_guessed,
     not_matching,
+    not_searched,
 )
 from kanon_milp.methods.fpt import solve_fpt
 from kanon_milp.methods.phases import Estimate, RestrictedModelParams, few_options, limits_emd
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
+from kanon_milp.presolve.infeasibility import side_constraints
 from kanon_milp.presolve.preparation import Prepared
 from kanon_milp.presolve.resources import PAIR_SECONDS, SOLVE_SECONDS
 from kanon_milp.problem.arguments import instance_of, text, wrong
@@ -117,9 +119,9 @@ METHODS: Plugins[Method] = Plugins(
         ),
         Method(
             "search",
-            "hybrid: Lagrangian bound, heuristics and restricted MILP, at minimum loss without side constraints",
+            "hybrid: Lagrangian bound, heuristics and restricted MILP, at minimum loss",
             _imported_later("hybrid"),
-            groups_not_alone,
+            not_searched,
             frozenset({"solver", "node_limit", "iteration_limit", "dask", "parameters"}),
         ),
         Method(
@@ -312,7 +314,12 @@ def choose(
     able = [
         name
         for name in expected
-        if name == "milp" or (given <= METHODS[name].takes and not METHODS[name].refuses(prepared.problem))
+        if name == "milp"
+        or (
+            given <= METHODS[name].takes
+            and not METHODS[name].refuses(prepared.problem)
+            and not side_constraints(prepared.problem)  # what comes after the problem without them
+        )
     ]
     return METHODS[max(able, key=lambda name: expected[name].rate)]
 

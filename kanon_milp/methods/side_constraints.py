@@ -8,13 +8,16 @@ does not bind costs nothing, and one that does has the bound of the problem with
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from kanon_milp.methods.direct import settled, solve_milp
+from kanon_milp.methods.few_groups import LimitBinds, limits_groups, solve_few_groups
+from kanon_milp.methods.hybrid import HybridParams
 from kanon_milp.methods.outcome import Bound, Found, Outcome, Scale
+from kanon_milp.methods.phases import Phase
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
@@ -46,22 +49,25 @@ def has_free_problem(problem: Problem) -> bool:
 
 
 def solve_free_first(
-    problem: Problem, begun: Callable[[Problem], Session], solved: Callable[[Session, Tracker | None], Result]
+    problem: Problem,
+    begun: Callable[[Problem], Session],
+    solved: Callable[[Session, Tracker | None, Sequence[Phase]], Result],
 ) -> Result:
     """The result of a problem with side constraints.
 
-    begun: a session of a problem. solved: the result of one; the tracker is for the hybrid method alone.
+    begun: a session of a problem. solved: the result of one; tracker and phases are for the hybrid method alone.
     """
     if refuse_side_constraints(problem, types_of(problem, compress_table(problem))) is not None:
-        return solved(begun(problem), None)  # it says so at once
+        return solved(begun(problem), None, ())  # it says so at once
     free = begun(replace(problem, cost_bound=None, min_groups=None, max_groups=None))
     if free.prepared.obstacle is not None:
-        return replace(solved(free, None), problem=problem)
+        return replace(solved(free, None, ()), problem=problem)
     ended = AlsoSet(free.interrupt or threading.Event())
     tracker = Satisfying(free.instance.levels.unit, free.clock.began, free.on_progress, problem=problem, ended=ended)
     timer = _timer(free, tracker)
     try:
-        first = solved(replace(free, interrupt=ended), tracker)
+        more = [LimitBinds(problem.max_groups, ended)] if problem.max_groups and limits_groups(problem) else []
+        first = solved(replace(free, interrupt=ended), tracker, more)
     finally:
         timer.cancel()
     if first.proof == "infeasible":
@@ -89,8 +95,8 @@ def solve_free_first(
         known = assignment_of_groups(rest.prepared, found.groups)
         if known is not None and known.within(problem, rest.instance.levels.unit):
             rest = replace(rest, known=known)
-    result = settled(rest) or solve_milp(rest, known=None if bound.value is None else replace(so_far, phases=()))
-    result = replace(result, phases=(*first.phases, *result.phases), dual=first.dual, required=first.required)
+    result = settled(rest) or _rest_solved(rest, so_far)
+    result = replace(result, phases=(*first.phases, *result.phases))
     if found is None or found.objective is None or result.proof == "optimal":
         return result
     if result.exact_objective is not None and result.exact_objective <= found.objective:
@@ -99,6 +105,29 @@ def solve_free_first(
         return _ended(rest, so_far.failed("infeasible is said, which a verified table refutes"), found)
     bound = Bound(result.exact_bound, result.backed_by)
     return _ended(rest, replace(so_far, bound=bound).stopped(result.stop_reason, result.message), found)
+
+
+def _rest_solved(session: Session, so_far: Outcome) -> Result:
+    """By what limits on groups add to the bound, and by direct MILP where there are none, or time is left.
+
+    so_far: what is known of the problem without side constraints.
+    """
+    ran = Outcome()
+    if limits_groups(session.problem):
+        result = solve_few_groups(session, so_far.bound)
+        timed = session.method == "search" or session.limit.over or session.options.time_limit is not None
+        if timed or result.proof in ("optimal", "infeasible"):
+            return result
+        bound = Bound(result.exact_bound, result.backed_by)
+        so_far = replace(so_far, bound=bound, trajectory=result.trajectory)
+        ran = replace(ran, phases=result.phases, dual=result.dual)
+        if result.groups is not None:
+            session = replace(session, known=assignment_of_groups(session.prepared, result.groups))
+    if session.method == "search" and session.options.time_limit is None:
+        seconds = session.parameters.of(HybridParams).seconds
+        session = replace(session, options=replace(session.options, time_limit=seconds))
+    result = solve_milp(session, known=None if so_far.bound.value is None else replace(so_far, phases=()))
+    return replace(result, phases=(*ran.phases, *result.phases), dual=ran.dual)
 
 
 def _ended(session: Session, outcome: Outcome, found: Found | None) -> Result:

@@ -28,6 +28,7 @@ from kanon_milp.methods.description import fingerprints
 from kanon_milp.methods.direct import settled, solve_direct
 from kanon_milp.methods.extension import check_model, not_compared, prepared_for_model
 from kanon_milp.methods.outcome import UNKNOWN, Bound, Found, Outcome, verified_objective
+from kanon_milp.methods.phases import Phase
 from kanon_milp.methods.progress import live, telling
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session, limit_of
@@ -73,11 +74,11 @@ def solve(
     """Solve a problem and verify what comes out.
 
     solver: "highs", "cbc", "scip", "cpsat", "pulp:NAME", or an adapter. method: "milp" hands one model to the solver;
-    "search" is the hybrid method, a Lagrangian bound, a heuristic search and a restricted MILP (minimum loss, no side
-    constraints; 10 minutes where there is no limit); "greedy" forms groups from the cheapest pattern on and proves
-    nothing; "auto" takes "search" where it can and the table is large, within a time limit also a smaller
-    one, else "milp", and with two threads "portfolio", both side by side, where either may be quicker; or one that was
-    registered by `register_method`.
+    "search" is the hybrid method, a Lagrangian bound, a heuristic search and a restricted MILP (minimum loss; with side
+    constraints the problem without them first; 10 minutes where there is no limit); "greedy" forms groups from the
+    cheapest pattern on and proves nothing; "auto" takes "search" where it can and the table is large, within a time
+    limit also a smaller one, else "milp", and with two threads "portfolio", both side by side, where either may be
+    quicker; or one that was registered by `register_method`.
     time_limit: seconds of wall clock for everything after reading; infinity is no limit. log_file: of the
     solver. threads: of the solver, and processes that search; at most 1024, and no more than this machine has
     processors are used.
@@ -148,10 +149,10 @@ def solve(
             )
 
         begin_log(options)
-        if named is None and has_free_problem(problem):
+        if (named is None or named.name == "search") and has_free_problem(problem):
             result = solve_free_first(problem, begun, _solved)
         else:
-            result = _solved(begun(problem), None, named)
+            result = _solved(begun(problem), named=named)
         if tuned.unused:
             said = f"nothing that ran has a use for {' and '.join(tuned.unused)}"
             result = replace(result, message="; ".join(each for each in (result.message, said) if each))
@@ -159,8 +160,13 @@ def solve(
     return result
 
 
-def _solved(session: Session, tracker: Tracker | None = None, named: registry.Method | None = None) -> Result:
-    """The result of a session. tracker: for the hybrid method. named: the method that the user has asked for."""
+def _solved(
+    session: Session,
+    tracker: Tracker | None = None,
+    more: Sequence[Phase] = (),
+    named: registry.Method | None = None,
+) -> Result:
+    """The result of a session. tracker, more: for the hybrid method. named: the method that the user has asked for."""
     if session.prepared.shortage is not None and session.prepared.obstacle is None:
         from kanon_milp.methods.some_patterns import solve_some_patterns
 
@@ -174,7 +180,7 @@ def _solved(session: Session, tracker: Tracker | None = None, named: registry.Me
     if tracker is not None and session.method == "search":
         from kanon_milp.methods.hybrid import solve_hybrid
 
-        return solve_hybrid(session, tracker)
+        return solve_hybrid(session, tracker, more)
     return _run(named or registry.METHODS[session.method], session)
 
 

@@ -247,7 +247,7 @@ def check_certificate_files(
     requirements = claim.requirements
     if privacy:
         requirements = claimed(Problem(table, privacy, recoding, suppressed_rows=reading).requirements)
-    return check_claim(table, recoding, requirements, reading, claim)
+    return check_claim(table, recoding, requirements, reading, claim, claim.most_groups)
 
 
 def _same_order(given: Sequence[str] | str | None, stated: list[str]) -> list[str]:

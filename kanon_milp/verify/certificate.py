@@ -68,14 +68,16 @@ def check_certificate(
 ) -> CertificateReport:
     """Check a certificate (as an object, as plain data, or its file) against a problem.
 
-    Requirements of a user's own play no part: what is proven without them holds with them. Side constraints and the
-    objective of the problem play none either: the bound is on the loss of every table that has what is required. Raises
-    InputError for something that is no certificate.
+    Requirements of a user's own play no part: what is proven without them holds with them. Of the side constraints the
+    largest number of groups plays one where the certificate states it; others and the objective play none: the bound is
+    on the loss of every table that has what is required. Raises InputError for something that is no certificate.
     """
     if any(not hasattr(problem, name) for name in ("table", "requirements", "recoding", "suppressed_rows")):
         raise InputError(f"check_certificate takes a Problem, found {kind_of(problem)}")
     requirements = claimed(problem.requirements)
-    return check_claim(problem.table, problem.recoding, requirements, problem.suppressed_rows, Claim.of(certificate))
+    most_groups = getattr(problem, "max_groups", None)
+    claim = Claim.of(certificate)
+    return check_claim(problem.table, problem.recoding, requirements, problem.suppressed_rows, claim, most_groups)
 
 
 def check_claim(
@@ -84,10 +86,12 @@ def check_claim(
     requirements: Sequence[ClaimedRequirement],
     suppressed_rows: SuppressedRows,
     claim: Claim,
+    most_groups: int | None = None,
 ) -> CertificateReport:
-    """Check what a certificate claims against a table, its recoding, the requirements as `claimed`, and the reading of
-    fully suppressed rows."""
-    return _Expected.of(Original.of(table), recoding, requirements, suppressed_rows).check(claim)
+    """Check what a certificate claims against a table, its recoding, the requirements as `claimed`, the reading of
+    fully suppressed rows, and the largest number of groups, which it need not count on."""
+    described = {} if "max_groups" not in claim.problem else {"max_groups": most_groups}
+    return _Expected.of(Original.of(table), recoding, requirements, suppressed_rows, described).check(claim)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +109,12 @@ class _Expected:
 
     @classmethod
     def of(
-        cls, table: Original, recoding: RecodingData, requirements: Sequence[ClaimedRequirement], suppressed_rows: str
+        cls,
+        table: Original,
+        recoding: RecodingData,
+        requirements: Sequence[ClaimedRequirement],
+        suppressed_rows: str,
+        more: Mapping[str, int | None],
     ) -> _Expected:
         rules = Rules.of(table, recoding)
         described = {
@@ -118,6 +127,7 @@ class _Expected:
                 for rule in rules.columns
             ],
             "patterns": None if rules.allowed is None else sorted(map(list, rules.allowed)),
+            **more,
         }
         units = table.units if any("unit" in each for each in requirements) else ()
         needs = group_needs(requirements, table, suppressed_rows)
@@ -179,6 +189,7 @@ class _Expected:
             claim.packing_cuts,
             claim.rank_one_cuts,
             limits,
+            self.problem.get("max_groups"),
         )
         # the loss of every table is an integral number of units
         bound = max(math.ceil(Fraction(total, claim.denominator)), 0) * unit
@@ -244,6 +255,8 @@ class _Expected:
         what = f"suppresses fewer than {bound} cells" if suppression else f"has a loss below {bound}"
         requirements, allowed = self.problem["requirements"], self.rules.allowed
         under = "" if allowed is None else f" of this mask of {len(allowed)} level vectors"
+        if "max_groups" in self.problem:
+            under += f" of at most {self.problem['max_groups']} groups"
         if len(requirements) == 1 and set(requirements[0]) == {"name", "k"}:
             table = f"{requirements[0]['k']}-anonymous table{under}"
         else:

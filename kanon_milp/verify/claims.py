@@ -39,6 +39,7 @@ WHAT = {  # part of the problem → what else to name
     "suppressed_rows": "the reading of fully suppressed rows",
     "columns": "the hierarchies, weights or level costs",
     "patterns": "the pattern mask",
+    "max_groups": "the largest number of groups",
 }
 PLURAL = ("quasi_identifiers", "sensitive", "requirements", "columns")  # whose words are in the plural
 
@@ -134,6 +135,12 @@ class Claim:
         if not isinstance(found, list) or not all(isinstance(each, kind) for each in found):
             raise InputError(f"the certificate does not name {WHAT[key]}")
         return found
+
+    @property
+    def most_groups(self) -> int | None:
+        """The largest number of groups that the certificate is about; None for any number."""
+        found = self.problem.get("max_groups")
+        return found if type(found) is int and found >= 1 else None
 
     @property
     def reading(self) -> SuppressedRows:

@@ -9,7 +9,8 @@ is such a bound. With μ_S ≥ 0 for any sets S of distinct rows (packing cuts),
 
     L(λ, μ) = L(λ) with φ_g + σ_g for φ_g, less Σ μ_S ⌊N_S/κ_S⌋,   σ_g = Σ_{S: C(g) ⊆ S} μ_S
 
-is one as well. κ_S is the least κ_g of any g with C(g) ⊆ S, or something smaller. With ν_R ≥ 0 for any integer weights
+is one as well. κ_S is the least κ_g of any g with C(g) ⊆ S, or something smaller. Of tables of at most M groups M may
+take the place of ⌊N_S/κ_S⌋ for the set S of all rows. With ν_R ≥ 0 for any integer weights
 p_R ≥ 0 on distinct rows and integer d_R ≥ 1 (rank-1 cuts) so is
 
     L(λ, μ, ν) = L(λ, μ) with Σ_R ν_R ⌊p_R·x / d_R⌋ in the minimum of φ_g, over integer x, less Σ_R ν_R ⌊p_R·n / d_R⌋.
@@ -17,21 +18,21 @@ p_R ≥ 0 on distinct rows and integer d_R ≥ 1 (rank-1 cuts) so is
 g runs over pairs of a level vector and what it releases: w_g is the loss of one row, i runs over the rows C(g) that are
 released so. Left out are pairs for which Σ n_i < κ_g or C(g) lacks a supply, and dominated ones.
 
-Proof. Let a table give x_ig rows of kind i to g, all rows of g being one group. Then Σ_g x_ig = n_i, so its loss
-Σ w_g x_ig is Σ n_i λ_i + Σ_g Σ_i (w_g - λ_i) x_ig, and the inner sum is 0 or, for a group of at least κ_g rows, at
-least φ_g. Of the groups with C(g) ⊆ S there are at most ⌊N_S/κ_S⌋, since each has κ_S rows or more, all of S, and none
-is in two; so μ_S for each of them, less μ_S ⌊N_S/κ_S⌋, adds up to no more than 0, and the loss is not lower than with
-that added to it: then the inner sum is 0 or at least φ_g + σ_g. In the same way Σ_g ⌊p_R·x_g / d_R⌋ is at most
-⌊p_R·n / d_R⌋ for every way of dividing n into x_g: it is integral, and at most Σ_g p_R·x_g / d_R = p_R·n / d_R. So ν_R
-times the difference can be added too; it is 0 in g where x_g is.
-Dominated is g if there is an allowed level vector v' at which all rows of C(g) are released alike, say as g', with
-κ_g' ≤ κ_g and (w_g', -|C(g')|, place of v') before that of g in lexicographic order. If a table uses g, all rows of g
-can move to g': it still has enough rows, C(g') holds all that C(g) does, and nothing more is lost. (κ_g' < κ_g asks
-for no more supply than κ_g does.) If g' has rows already, the two groups become one, x_g + x_g'. The order is strict,
-so this comes to an end, with groups of which none is dominated and that together lose no more than those at the start.
-What is above is then said of these: they have integers of rows that add up to n, and at least κ_g each, which is
-all that it needs. So it is no matter that one group of x_g + x_g' can have a larger ⌊p_R·x / d_R⌋ than the two had
-together: no term of the old groups is ever compared with one of the new ones, only their losses are.
+Proof. Let a table give x_ig rows of kind i to g, all rows of g being one group. Then Σ_g x_ig = n_i, so its loss Σ w_g
+x_ig is Σ n_i λ_i + Σ_g Σ_i (w_g - λ_i) x_ig, and the inner sum is 0 or, for a group of at least κ_g rows, at least φ_g.
+Of the groups with C(g) ⊆ S there are at most ⌊N_S/κ_S⌋, since each has κ_S rows or more, all of S, and none is in two;
+so μ_S for each of them, less μ_S ⌊N_S/κ_S⌋, adds up to no more than 0, and the loss is not lower than with that added
+to it: then the inner sum is 0 or at least φ_g + σ_g; the same with M for the set of all rows, in which all groups lie.
+In the same way Σ_g ⌊p_R·x_g / d_R⌋ is at most ⌊p_R·n / d_R⌋ for every way of dividing n into x_g: it is integral, and
+at most Σ_g p_R·x_g / d_R = p_R·n / d_R. So ν_R times the difference can be added too; it is 0 in g where x_g is.
+Dominated is g if there is an allowed level vector v' at which all rows of C(g) are released alike, say as g', with κ_g'
+≤ κ_g and (w_g', -|C(g')|, place of v') before that of g in lexicographic order. If a table uses g, all rows of g can
+move to g': it still has enough rows, C(g') holds all that C(g) does, and nothing more is lost. (κ_g' < κ_g asks for no
+more supply than κ_g does.) There are no more groups then; if g' has rows already, the two become one, x_g + x_g'. The
+order is strict, so this comes to an end, with groups of which none is dominated and that together lose no more than
+those at the start. What is above is then said of these: they have integers of rows that add up to n, and at least κ_g
+each, which is all that it needs. So it is no matter that one group of x_g + x_g' can have a larger ⌊p_R·x / d_R⌋ than
+the two had together: no term of the old groups is ever compared with one of the new ones, only their losses are.
 
 Where the rows are told apart by their sensitive values as well, φ_g is the least over the groups within limits on these
 (`kanon_milp.verify.group_costs`), or what that computes, which is not larger. All that is said above holds of it: every
@@ -201,13 +202,14 @@ def dual_value(
     counts: Sequence[PackingCut] = (),
     cuts: Sequence[RankOneCut] = (),
     values: ChargedLimits | None = None,
+    most_groups: int | None = None,
 ) -> int:
     """L(λ, μ, ν), times the denominator, or something smaller where the search for a φ_g is given up.
 
     rows, multipliers: int64 (t,), n_i and λ_i times the denominator. held: by sensitive attribute, of those that a
-    supply is about. No number within a subproblem is larger than Σ n_i · (w · denominator + |λ|) + Σ μ_S, which must be
-    below `LIMIT`, as must d_R and p_R·n. Raises InputError for a packing cut or a rank-1 cut with a multiplier below 0,
-    and for weights below 0 or d_R < 1.
+    supply is about. most_groups: M, None for tables of any number of groups. No number within a subproblem is larger
+    than Σ n_i · (w · denominator + |λ|) + Σ μ_S, which must be below `LIMIT`, as must d_R and p_R·n. Raises InputError
+    for a packing cut or a rank-1 cut with a multiplier below 0, and for weights below 0 or d_R < 1.
     """
     if any(count.multiplier < 0 for count in counts):
         raise InputError("a packing cut has a negative multiplier")
@@ -216,10 +218,13 @@ def dual_value(
             raise InputError(f"a rank-1 cut has {cut.problem}")
     total = sum(n * each for n, each in zip(rows.tolist(), multipliers.tolist(), strict=True))
     for count in counts:
-        total -= count.multiplier * (int(rows[count.rows].sum()) // _least_size(count, columns, vectors))
+        most = int(rows[count.rows].sum()) // _least_size(count, columns, vectors)
+        if most_groups is not None and len(count.rows) == len(rows):
+            most = min(most, most_groups)
+        total -= count.multiplier * most
     total -= sum(cut.multiplier * cut.limit(rows) for cut in cuts)
-    most = max(vectors.costs, default=0) + sum(int(each.losses.max()) for each in columns if each.losses is not None)
-    largest = (most * denominator + int(np.abs(multipliers).max(initial=0))) * int(rows.sum())
+    highest = max(vectors.costs, default=0) + sum(int(each.losses.max()) for each in columns if each.losses is not None)
+    largest = (highest * denominator + int(np.abs(multipliers).max(initial=0))) * int(rows.sum())
     # the rows with the largest multipliers come first in every group
     order = np.argsort(-multipliers, kind="stable")
     rows, multipliers = rows[order], multipliers[order]

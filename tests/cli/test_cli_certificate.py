@@ -125,7 +125,7 @@ def test_bad_usage_is_one_clear_error(table: Path) -> None:
         (("solve", "--data", str(table), "--qi", QI, "--k", "2", "--node-limit", "-1"), "node limit"),
         (("solve", "--data", str(table), "--qi", QI, "--k", "2", "--method", "guess"), "--method"),
         (
-            ("solve", "--data", str(table), "--qi", QI, "--k", "2", "--min-groups", "2", "--method", "search"),
+            ("solve", "--data", str(table), "--qi", QI, "--k", "2", "--min-groups", "2", "--method", "greedy"),
             "side constraints",
         ),
     ):

@@ -291,8 +291,8 @@ def test_large_tables_are_searched_and_small_ones_are_not(monkeypatch: pytest.Mo
     ("privacy", "more", "said"),
     [
         ([km.KAnonymity(2), km.KAnonymity(2, ["a"]), km.KAnonymity(3, ["b"])], {}, "several groups together"),
-        ([km.KAnonymity(2)], {"min_groups": 2}, "side constraints"),
         ([km.KAnonymity(2)], {"objective": "max_groups"}, "max_groups"),
+        ([km.KAnonymity(2)], {"objective": "min_groups", "cost_bound": 2}, "min_groups"),
     ],
 )
 def test_other_problems_are_refused(privacy: list[km.Requirement], more: dict[str, object], said: str) -> None:

@@ -261,13 +261,13 @@ def test_an_argument_that_greedy_would_ignore_is_refused(arguments: dict[str, ob
         km.solve(PROBLEM, method="greedy", **arguments)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("method", ["search", "greedy"])
 @pytest.mark.parametrize(
-    ("sides", "said"),
+    ("method", "sides", "said"),
     [
-        ({"objective": "min_groups"}, "the objective is min_groups"),
-        ({"max_groups": 3}, "there are side constraints"),
-        ({"cost_bound": 3}, "there are side constraints"),
+        ("search", {"objective": "min_groups"}, "the objective is min_groups"),
+        ("greedy", {"objective": "min_groups"}, "the objective is min_groups"),
+        ("greedy", {"max_groups": 3}, "there are side constraints"),
+        ("greedy", {"cost_bound": 3}, "there are side constraints"),
     ],
 )
 def test_a_method_says_why_a_problem_is_not_for_it(method: str, sides: dict[str, object], said: str) -> None:

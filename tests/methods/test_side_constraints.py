@@ -100,6 +100,7 @@ def test_a_table_of_fewer_groups_is_made_of_the_one_without_side_constraints(mon
         return session.end_early("time_limit", known=known)
 
     monkeypatch.setattr(side_constraints, "solve_milp", too_late)
+    monkeypatch.setattr(side_constraints, "limits_groups", lambda _: False)  # as where more than sizes is required
     free = km.solve(problem()).require_optimal()
     most = present(free.report).groups // 2
     found = km.solve(problem(max_groups=most), time_limit=60, parameters=BY_SEARCH)

@@ -1,0 +1,116 @@
+"""At most so many groups, at minimum loss: a Lagrangian bound that charges every open candidate, tables by interchange,
+and the core problem that both leave.
+
+The limit on the number of groups is the packing cut of all row types (`bounds.packing_cuts`). Its multiplier makes
+groups as few as they must be, so that few candidates are left by fixing, and the linear relaxation is close, as that of
+p-median problems is.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, replace
+from typing import cast
+
+from kanon_milp.heuristics.interchange import InterchangeParameters, interchange
+from kanon_milp.methods.hybrid import limit_of_search
+from kanon_milp.methods.model_phases import RestrictedModel
+from kanon_milp.methods.outcome import Bound
+from kanon_milp.methods.phases import ByShare, Estimate, Known, Phase
+from kanon_milp.methods.required_phases import Lagrangian
+from kanon_milp.methods.result import Result
+from kanon_milp.methods.scheduler import begun, outcome_of, run_phases
+from kanon_milp.methods.session import Session
+from kanon_milp.methods.tracker import Tracker
+from kanon_milp.problem.problem import Problem
+from kanon_milp.solvers.proof import Backing
+from kanon_milp.system.limit import Limit
+from kanon_milp.system.parameters import number, parameters
+
+
+@parameters("few_groups")
+@dataclass(frozen=True)
+class FewGroupsParams:
+    """Tables of at most so many groups."""
+
+    share: float = number(0.2, "of the time, at most", most=1)
+    gain: float = number(0.6, "expected share of the gap that they close")
+    reserve: float = number(
+        0.05,
+        "of the time left, for the solver to stop (HiGHS takes seconds) and for its rows to be placed",
+        most=1,
+    )
+    binds: float = number(
+        1.2, "times as many groups as are allowed, that the relaxation without the limit has, if that is sure to bind"
+    )
+
+
+class LimitBinds(Phase):
+    """Ends the problem without a limit on groups where its relaxation has far more of them.
+
+    most: the limit. ended: set then.
+    """
+
+    name = "limit on groups"
+    step = ""
+
+    def __init__(self, most: int, ended: threading.Event) -> None:
+        self._most, self._ended, self._run = most, ended, False
+
+    def applies(self, known: Known) -> bool:
+        """Once there are multipliers."""
+        return known.dual is not None and known.dual.open_share is not None and not self._run
+
+    def estimate(self, known: Known) -> Estimate:
+        """It takes no time."""
+        return Estimate(0.0, 1.0)
+
+    def run(self, known: Known, limit: Limit) -> None:
+        """Look at the average of the open candidates."""
+        self._run, dual = True, known.dual
+        assert dual is not None
+        assert dual.open_share is not None
+        if dual.open_share.sum() > known.get(FewGroupsParams).binds * self._most:
+            self._ended.set()
+
+
+class FewGroups(ByShare):
+    """Interchange of open candidates."""
+
+    name = "interchange"
+    numbers = FewGroupsParams
+
+    def __init__(self) -> None:
+        self._run = False
+
+    def applies(self, known: Known) -> bool:
+        """Once there are multipliers."""
+        return known.dual is not None and known.dual.open_share is not None and not self._run
+
+    def run(self, known: Known, limit: Limit) -> None:
+        """Once."""
+        self._run, dual, most = True, known.dual, known.session.problem.max_groups
+        assert dual is not None
+        assert dual.open_share is not None
+        assert most is not None
+        share = limit.part(known.get(FewGroupsParams).share * limit.left)
+        params = known.get(InterchangeParameters)
+        known.keep(interchange(known.instance, dual.phi, dual.open_share, most, share, params))
+
+
+def limits_groups(problem: Problem) -> bool:
+    """Whether these phases are for the problem."""
+    return problem.max_groups is not None and problem.size_only and problem.objective == "loss"
+
+
+def solve_few_groups(session: Session, free: Bound) -> Result:
+    """What bound, interchange and core problem make of it. free: what is proven of the problem without side
+    constraints."""
+    session = replace(session, method="search")
+    tracker = Tracker(session.instance.levels.unit, session.clock.began, session.on_progress)
+    limit = limit_of_search(session).share(1 - session.parameters.of(FewGroupsParams).reserve)
+    with begun(Known, session, limit, tracker) as known:
+        if free.value is not None:
+            tracker.higher(int(free.value / session.instance.levels.unit), cast(tuple[Backing, ...], free.backed_by))
+        run_phases(known, [Lagrangian(), FewGroups(), RestrictedModel()])
+    return session.end(outcome_of(known))

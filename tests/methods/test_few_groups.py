@@ -1,0 +1,135 @@
+"""At most so many groups: bound, tables and certificates against brute force."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from effort import examples
+from oracle import cheapest
+from present import present
+from strategies import drawn_case
+
+import kanon_milp as km
+from kanon_milp.bounds import DualPoint, certify, exact_value, round_dual
+from kanon_milp.bounds.lagrangian_bound import lagrangian
+from kanon_milp.bounds.packing_cuts import first_sets
+from kanon_milp.bounds.reduced_costs import ReducedCosts
+from kanon_milp.formulations import get_formulation
+from kanon_milp.formulations.restricted import RestrictedModel, solve_restricted
+from kanon_milp.heuristics.interchange import InterchangeParameters, interchange
+from kanon_milp.presolve.instance import prepare
+from kanon_milp.presolve.reductions import reduce
+from kanon_milp.solvers import get
+from kanon_milp.solvers.call import SolverOptions
+from kanon_milp.system.limit import NO_LIMIT
+from kanon_milp.verify.certificate import check_certificate
+
+BY_SEARCH = {"auto.limited_pairs": 1, "auto.search_pairs": 1, "auto.few_pairs": 0}
+
+
+def optima(draw: Random) -> tuple[km.Problem, dict[int, Fraction]]:
+    """A problem with the least loss of each largest number of groups."""
+    case = replace(drawn_case(draw, (2, 8), sides=False), sides={})
+    least = cheapest(case.rows, case.k, **case.judged())
+    up_to = {most: min(least[g] for g in least if g <= most) for most in range(1, 9) if min(least, default=9) <= most}
+    return case.problem(), up_to
+
+
+@pytest.mark.parametrize("seed", range(examples(60, 6)))
+def test_any_multiplier_bounds_the_loss_of_few_groups(seed: int) -> None:
+    draw = Random(f"few-{seed}")
+    for _ in range(4):
+        free, up_to = optima(draw)
+        for most, best in up_to.items():
+            problem = replace(free, max_groups=most)
+            instance = reduce(prepare(problem))[-1].instance
+            if set(instance.candidates.members.tolist()) != set(range(instance.types.count)):
+                continue
+            sets = first_sets(instance)
+            drawn = DualPoint(
+                np.array([draw.uniform(0, 6) for _ in range(instance.types.count)]),
+                sets=sets,
+                packing_multipliers=np.array([draw.uniform(0, 9)]),
+            )
+            for dual in (drawn, lagrangian(instance, iterations=60)):
+                assert exact_value(instance, round_dual(dual)) * instance.levels.unit <= best
+                found = certify(problem, dual)
+                assert found.bound <= best
+                report = check_certificate(problem, found)
+                assert report.valid, report
+                assert report.bound == found.bound
+                # fixing keeps a best table
+                units = int(best / instance.levels.unit)
+                left = ReducedCosts(round_dual(dual), units + 1).apply(instance).instance
+                model = RestrictedModel.of(left, get_formulation("strong")).linear
+                assert solve_restricted(model, get("highs"), SolverOptions()).bound == units
+
+
+@pytest.mark.parametrize("seed", range(examples(30, 3)))
+def test_the_optimum_of_few_groups(seed: int) -> None:
+    draw = Random(f"most-{seed}")
+    for _ in range(3):
+        free, up_to = optima(draw)
+        for most, best in up_to.items():
+            found = km.solve(replace(free, max_groups=most), time_limit=20, parameters=BY_SEARCH)
+            assert found.require_optimal().exact_objective == best
+
+
+def people(rows: int = 400, **sides: Any) -> km.Problem:
+    draw = Random(5)
+    frame = pl.DataFrame({f"q{j}": [draw.choice("abcdef"[: 3 + j % 3]) for _ in range(rows)] for j in range(5)})
+    return km.Problem(km.Table.from_frame(frame, frame.columns), km.KAnonymity(3), **sides)
+
+
+def test_a_limit_that_binds_is_in_the_bound_the_search_and_the_certificate() -> None:
+    problem = people(max_groups=12)
+    found = km.solve(problem, time_limit=30)
+    assert found.verified
+    assert present(found.report).groups <= 12
+    assert {"limit on groups", "lagrangian", "interchange"} <= {run.name for run in found.phases}
+    free = km.solve(people(), time_limit=10)
+    assert present(found.bound) > present(free.objective)
+    assert present(found.bound) >= 0.9 * present(found.objective)
+    certificate = found.certify()
+    assert certificate.problem["max_groups"] == 12
+    report = check_certificate(problem, certificate)
+    assert report.valid
+    assert present(free.exact_objective) < report.bound <= present(found.exact_objective)
+    assert "at most 12 groups" in report.statement
+    # it says nothing of tables of more groups, and a claim of fewer is another one
+    for other in (people(), people(max_groups=13), people(max_groups=11)):
+        refused = check_certificate(other, certificate)
+        assert not refused.valid
+        assert "the largest number of groups differs" in " ".join(refused.problems)
+    forged = certificate.as_dict()
+    forged["problem"] = {**forged["problem"], "max_groups": 3}
+    assert not check_certificate(problem, forged).valid
+    del forged["problem"]["max_groups"]
+    assert not check_certificate(problem, forged).valid  # nothing limits the groups that multipliers count on
+
+
+def test_a_certificate_without_the_limit_holds_with_it() -> None:
+    free = people()
+    certificate = certify(free, lagrangian(reduce(prepare(free))[-1].instance))
+    assert "max_groups" not in certificate.problem
+    assert check_certificate(people(max_groups=12), certificate).valid
+
+
+def test_interchange_places_all_rows_in_few_groups() -> None:
+    for most in (1, 2, 5, 20):
+        problem = people(max_groups=most)
+        instance = reduce(prepare(problem))[-1].instance
+        dual = lagrangian(instance, iterations=200)
+        table = interchange(
+            instance, dual.phi, present(dual.open_share), most, NO_LIMIT, InterchangeParameters(candidates=500)
+        )
+        assert present(table).within(problem, instance.levels.unit)
+        assert present(table).cost <= 400 * 5
+        sizes = np.bincount(present(table).candidate, weights=present(table).rows)
+        assert (sizes[sizes > 0] >= 3).all()
