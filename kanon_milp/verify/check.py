@@ -229,16 +229,14 @@ class _Check:
     def report(self, partition: Sequence[int] | None, minimal: bool) -> Report:
         """Check requirements, a partition and side constraints; errors as in `verify`."""
         asked, table, groups = self.asked, self.table, self.groups
-        unmet = self._unmet(groups)
-        self.violations += unmet
-        blocks = None if partition is None else self._partition(partition)
-        sides = _side_constraints(asked, self.cost, len(groups.size))
-        self.violations += sides
+        unmet, blocks = self._unmet(groups), None if partition is None else self._blocks(partition, groups)
+        others = self._of_partition(groups, blocks) + _side_constraints(asked, self.cost, len(groups.size))
         if unmet and groups.matching is None and len(groups.size) <= MOST_MATCHED:
-            self._note_of_matching(unmet)
+            self._note_of_matching(unmet, partition)
+        self.violations += unmet + others
         is_minimal, more_specific = None, None
         if minimal and self.legal and asked.rules and groups.matching is None and asked.table.n == table.n:
-            is_minimal, more_specific = self._minimal(has_all=not (unmet or sides))
+            is_minimal, more_specific = self._minimal(has_all=not (unmet or others))
         return Report(
             violations=tuple(self.violations),
             n=self.released.height,
@@ -281,30 +279,43 @@ class _Check:
             found += judged.check(rule, exempt=self.exempt)
         return found
 
-    def _partition(self, partition: Sequence[int]) -> Grouping:
-        """The groups of a partition, each of which must have one released row and what is required."""
+    def _blocks(self, partition: Sequence[int], groups: Grouping) -> Grouping:
+        """The groups of a partition; these groups themselves where they are the same."""
         block_of_row = _blocks(partition, self.released.height)
-        if np.array_equal(block_of_row, self.of_row) and self.groups.matching is None:
-            return self.groups
-        blocks = Grouping.build(block_of_row, self.suppressed, self.groups.sensitive, "groups of the partition")
-        released_alike = np.unique(np.column_stack([block_of_row, self.of_row]), axis=0)[:, 0]
+        if np.array_equal(block_of_row, self.of_row) and groups.matching is None:
+            return groups
+        return Grouping.build(block_of_row, self.suppressed, groups.sensitive, "groups of the partition")
+
+    def _of_partition(self, groups: Grouping, blocks: Grouping | None) -> list[str]:
+        """What speaks against the groups of a partition: each must have one released row and what is required."""
+        if blocks is None or blocks is groups:
+            return []
+        found = []
+        released_alike = np.unique(np.column_stack([blocks.of_row, self.of_row]), axis=0)[:, 0]
         if mixed := int((np.bincount(released_alike) > 1).sum()):
-            self.violations.append(f"in {counted(mixed, 'group')} of the partition the released rows differ")
+            found.append(f"in {counted(mixed, 'group')} of the partition the released rows differ")
         for rule in self.asked.rules:
             if not (isinstance(rule, SizeRule) and rule.columns):
-                self.violations += blocks.check(rule, exempt=self.exempt)
-        return blocks
+                found += blocks.check(rule, exempt=self.exempt)
+        return found
 
-    def _note_of_matching(self, unmet: Sequence[str]) -> None:
-        """What would hold if a missing or suppressed cell matched any value."""
+    def _note_of_matching(self, unmet: Sequence[str], partition: Sequence[int] | None) -> None:
+        """What would hold if a missing or suppressed cell matched any value; the violations so far do not depend on
+        that."""
         matched = self._matching()
         others = self._unmet(matched)
-        if len(others) < len(unmet) or matched.size.min() > self.groups.size.min():
-            self.notes.append(
-                "a missing or suppressed cell is a value of its own here; sdcMicro counts otherwise, and lets it match "
-                f"any value: k = {matched.size.min()} then, and {'not all' if others else 'all that is asked for'} "
-                'holds (missing_keys="match", --missing-keys match)'
-            )
+        if len(others) >= len(unmet) and matched.size.min() <= self.groups.size.min():
+            return
+        blocks = None if partition is None else self._blocks(partition, matched)
+        others += self._of_partition(matched, blocks)
+        others += _side_constraints(self.asked, self.cost, len(matched.size))
+        said = "all that is asked for holds"
+        if others or self.violations:
+            said = "not all that is asked for holds" if others else "the requirements hold, the other violations stay"
+        self.notes.append(
+            "a missing or suppressed cell is a value of its own here; sdcMicro counts otherwise, and lets it match any "
+            f'value: k = {matched.size.min()} then, and {said} (missing_keys="match", --missing-keys match)'
+        )
 
     def _minimal(self, *, has_all: bool) -> tuple[bool | None, str | None]:
         """Whether the table is a minimal generalization with what is asked for, and what speaks against that."""

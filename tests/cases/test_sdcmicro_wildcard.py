@@ -131,3 +131,33 @@ def test_a_row_that_was_missing_is_none_that_was_suppressed() -> None:
             count >= k for count, row in zip(found, rows, strict=True) if not set(row) <= {"*", None}
         )
     assert told_apart
+
+
+def test_the_note_says_what_the_other_reading_says() -> None:
+    """Where a cell was changed, there are too few groups, or a group of the partition is small, that is refused in the
+    reading of sdcMicro, too."""
+    draw, told = random.Random(5), Counter[str]()
+    said = ["all that is asked for holds", "not all that is asked for holds", "the requirements hold, the other"]
+    for _ in range(200):
+        n = draw.randint(3, 8)
+        before = [tuple(draw.choice("ab") for _ in range(2)) for _ in range(n)]
+        rows = [tuple("*" if draw.random() < 0.4 else cell for cell in row) for row in before]
+        if draw.random() < 0.3:
+            rows[0] = ("c", rows[0][1])
+        original, released = (pl.DataFrame(each, schema=["u", "v"], orient="row") for each in (before, rows))
+        table = km.Table.from_frame(original, ["u", "v"])
+        fewest, exempt = draw.choice([None, 2, 4]), draw.random() < 0.5
+        problem = km.Problem(
+            table, km.KAnonymity(2), min_groups=fewest, suppressed_rows="exempt" if exempt else "strict"
+        )
+        partition = draw.choice([None, [0] * n, [rows.index(row) for row in rows]])
+        notes = km.verify(problem, released, partition).notes
+        match = km.verify(problem, released, partition, missing_keys="match")
+        for note in (each for each in notes if "sdcMicro" in each):
+            assert f"k = {match.k_strict} then" in note
+            found = next(text for text in said if f", and {text}" in note)
+            told[found] += 1
+            assert (found == said[0]) == match.ok
+            if found == said[2]:
+                assert all('column "u"' in each for each in match.violations)
+    assert set(told) == set(said)
