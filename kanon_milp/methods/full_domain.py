@@ -4,6 +4,7 @@ LeFevre, DeWitt and Ramakrishnan 2005). What ARX and k-Optimize solve, exactly."
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -26,7 +27,7 @@ from kanon_milp.problem.column_values import mixed_key
 from kanon_milp.problem.exact import exact_parameter
 from kanon_milp.problem.privacy import Requirement
 from kanon_milp.problem.problem import Problem
-from kanon_milp.problem.recoding import Hierarchies, Levels, Suppression
+from kanon_milp.problem.recoding import Hierarchies, Suppression, fully_suppressed
 from kanon_milp.problem.table import Table
 from kanon_milp.system.arrays import Flags, Ints
 from kanon_milp.system.clock import Clock
@@ -138,16 +139,14 @@ def solve_full_domain(
     lattice.search()
     best, looked_at = lattice.best, lattice.looked_at
     if best is None:
-        return FullDomainResult(problem, asked, None, None, 0, None, None, looked_at, lattice.levels.count)
+        return FullDomainResult(problem, asked, None, None, 0, None, None, looked_at, lattice.size)
     partition, suppressed = lattice.partition(best.vector)
     released = released_partition(instance, partition)
     assert released is not None  # the lattice has all vectors
     found = problem.table.released(expand(*released).columns)
     levels = dict(zip(instance.types.names, best.vector, strict=True))
     report = verify(problem, found)
-    return FullDomainResult(
-        problem, asked, levels, found, suppressed, best.value, report, looked_at, lattice.levels.count
-    )
+    return FullDomainResult(problem, asked, levels, found, suppressed, best.value, report, looked_at, lattice.size)
 
 
 def refuses(problem: Problem) -> str:
@@ -163,7 +162,7 @@ def solve_method(session: Session) -> Result:
     limit = session.limit
     with session.clock.step("search"):
         lattice = _searched(session, limit)
-    best, numbers = lattice.best, (lattice.looked_at, lattice.levels.count)
+    best, numbers = lattice.best, (lattice.looked_at, lattice.size)
     if best is None:
         return session.finish(None, message=NONE_YET.format(*numbers) if limit.over else NO_TABLE)
     short = CUT_SHORT.format(*numbers) if limit.over else ""
@@ -201,7 +200,7 @@ class _Classes(NamedTuple):
 class _Lattice:
     def __init__(self, instance: Instance, asked: FullDomain) -> None:
         self._instance, self._asked = instance, asked
-        self.levels: Levels = recode(instance.problem, instance.types)
+        self.levels = recode(instance.problem, instance.types, fully_suppressed)  # all may be too many
         self._check = GroupCheck(instance)
         self.heights = tuple(column.height for column in self.levels.columns)
         self._least = instance.smallest_size
@@ -212,6 +211,11 @@ class _Lattice:
     @property
     def looked_at(self) -> int:
         return len(self._known)
+
+    @property
+    def size(self) -> int:
+        """How many level vectors there are."""
+        return math.prod(height + 1 for height in self.heights)
 
     def search(self, limit: Limit = NO_LIMIT) -> None:
         """Look at vectors until `best` is the first of the best feasible ones, or until the limit."""
@@ -285,9 +289,12 @@ class _Lattice:
 
     def _cost(self, vector: Vector, rows: Ints) -> Fraction:
         """Loss of so many rows of each row type."""
-        at = np.ravel_multi_index(vector, [height + 1 for height in self.heights])
-        costs = self.levels.row_costs(np.full(len(rows), at), self._instance.types.codes)
-        return int(rows @ costs) * self.levels.unit
+        columns, cells = self.levels.columns, self.levels.cells
+        if cells is None:
+            return int(rows.sum()) * sum((c.costs[v] for c, v in zip(columns, vector, strict=True)), Fraction(0))
+        codes = self._instance.types.codes
+        lost = sum(int(rows @ cost[v, codes[:, j]]) for j, (cost, v) in enumerate(zip(cells, vector, strict=True)))
+        return lost * self.levels.unit
 
     def value(self, vector: Vector, classes: _Classes) -> Fraction:
         """What the objective says of a level vector."""

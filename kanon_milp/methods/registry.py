@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Literal, get_args
 
 from kanon_milp import solvers
-from kanon_milp.errors import InputError, nearest, own_code, type_in_words
+from kanon_milp.errors import InputError, TooManyLevelVectorsError, nearest, own_code, type_in_words
 from kanon_milp.methods import full_domain
 from kanon_milp.methods.approximate import solve_greedy, solve_m_approximation, solve_mondrian
 from kanon_milp.methods.arguments import (
@@ -260,6 +260,14 @@ def find(name: str, problem: Problem, given: frozenset[Argument]) -> Method | No
         able = [other.name for other in METHODS.values() if argument in other.takes]
         raise InputError(f"{_IN_WORDS[argument]} is for the method {' or '.join(able)}; {name} has no use for it")
     return method
+
+
+def with_way_out(error: TooManyLevelVectorsError, problem: Problem) -> TooManyLevelVectorsError:
+    """The error with the methods that need no candidates, and take the problem nevertheless."""
+    able = [method.name for method in METHODS.values() if not method.candidates and not refusal(method.name, problem)]
+    if not able or not problem.merge_closed:  # whoever forms groups of some patterns alone may form them twice
+        return error
+    return TooManyLevelVectorsError(f"{error}, or take a method that does not list them: {' or '.join(able)}")
 
 
 def refusal(name: str, problem: Problem) -> str:

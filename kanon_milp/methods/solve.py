@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyomo.environ as pyo
 
-from kanon_milp.errors import InputError, own_code, type_in_words
+from kanon_milp.errors import InputError, TooManyLevelVectorsError, own_code, type_in_words
 from kanon_milp.formulations import get_formulation
 from kanon_milp.formulations.fingerprint import mark
 from kanon_milp.methods import registry
@@ -119,16 +119,19 @@ def solve(
         threads = options.threads if options.threads == 1 or can_begin_processes() else 1
 
         def begun(problem: Problem) -> Session:
-            prepared = presolve(
-                problem,
-                clock,
-                reduced=chosen.reduced,
-                merge=True,
-                enumerated=enumerated,
-                small_groups=named is not None and named.small_groups,
-                priced=named is None or named.name == "search",
-                limit=limit,
-            )
+            try:
+                prepared = presolve(
+                    problem,
+                    clock,
+                    reduced=chosen.reduced,
+                    merge=True,
+                    enumerated=enumerated,
+                    small_groups=named is not None and named.small_groups,
+                    priced=named is None or named.name == "search",
+                    limit=limit,
+                )
+            except TooManyLevelVectorsError as error:
+                raise registry.with_way_out(error, problem) from None
             runs = named or registry.choose(prepared, given, options.time_limit, threads, tuned)
             LOGGER.info("%r; method %s, solver %s", prepared, runs.name, adapter.name)
             return Session(

@@ -28,6 +28,7 @@ from kanon_milp.problem.table import SYMBOL, open_frame, read_with_format
 from kanon_milp.studies.columns import Column, column_of, with_at_most, with_sensitive, with_unit, without_repeated
 from kanon_milp.studies.metrics import unit_risk
 from kanon_milp.studies.proposal import (
+    WITHOUT_CANDIDATES,
     Proposal,
     identifying_notes,
     listing,
@@ -140,7 +141,8 @@ class Inspection:
         many, found = len(self.quasi_identifiers), identifying_notes(self.columns)
         if many > MOST_QUASI:
             found.append(
-                f"{many} quasi-identifiers are more than one problem takes; name those that somebody may know (--qi)"
+                f"{many} quasi-identifiers have more than {MAX_LEVEL_VECTORS:,} level vectors: the command takes the "
+                f"method {WITHOUT_CANDIDATES}, which proves nothing; name those that somebody may know (--qi)"
             )
         if dropped := [each.name for each in self.columns if each.role == "drop" and not each.same_as]:
             found.append(

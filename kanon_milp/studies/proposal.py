@@ -17,6 +17,7 @@ from kanon_milp.errors import counted, printable
 from kanon_milp.methods.result import Result
 from kanon_milp.problem.column_values import as_text
 from kanon_milp.problem.generalization import written
+from kanon_milp.problem.recoding import MAX_LEVEL_VECTORS
 from kanon_milp.problem.role_guess import LOUD, how_sensitive, nearly_unique
 from kanon_milp.problem.roles import MISSING_COUNTS, joined, visible
 from kanon_milp.studies.columns import Column, column_of, sensitive_candidates
@@ -33,6 +34,7 @@ ROLES: dict[str, tuple[str, ...]] = {
 }
 ARGUMENTS = {"--identifying": "identifying", "--qi": "quasi_identifiers", "--sensitive": "sensitive", "--keep": "keep"}
 SECONDS = 60  # of a first attempt
+WITHOUT_CANDIDATES = "greedy"  # method of one with too many level vectors to list
 DIVERSITY = 2  # that is asked for where there is a sensitive column ...
 CLOSENESS = "0.2"  # ... and this where that is more than any table has
 FOLDER = "released"
@@ -48,13 +50,14 @@ MANY = 8  # distinct values from which a hierarchy is proposed for numbers
 @dataclass(frozen=True)
 class Proposal:
     """A first attempt. roles: option and columns. levels: column, option and levels of those that get a hierarchy.
-    symbol: of suppression, "" where the usual one does."""
+    symbol: of suppression, "" where the usual one does. method: "" where the usual one can list the level vectors."""
 
     roles: tuple[tuple[str, tuple[str, ...]], ...]
     k: int
     protection: tuple[str, str] | None
     levels: tuple[tuple[str, str, tuple[str, ...]], ...]
     symbol: str = ""
+    method: str = ""
 
     def options(self, source: str, query: str | None, reading: Sequence[str]) -> list[str]:
         """The options of `kanon-milp solve` for a file or a database. reading: those that say how it is read."""
@@ -65,6 +68,7 @@ class Proposal:
         for name, option, values in self.levels:
             found += [option, f"{name}={','.join(values)}"]
         found += ["--symbol", self.symbol] if self.symbol else []
+        found += ["--method", self.method] if self.method else []
         return [*found, *reading, "--time-limit", str(SECONDS), "--out", FOLDER, "--report", f"{FOLDER}/report.html"]
 
     def call(self) -> str:
@@ -81,9 +85,10 @@ class Proposal:
         made = [f"{name!r}: {_made(name, option, values)}" for name, option, values in self.levels]
         recoding = [f"km.Hierarchies({{{', '.join(made)}}})"] if made else []
         problem = ", ".join(["table", f"[{', '.join(privacy)}]", *recoding])
+        method = f"method={self.method!r}, " if self.method else ""
         return (
             f"table = km.Table.from_frame(frame, {', '.join(given)})\n"
-            f"result = km.solve(km.Problem({problem}), time_limit={SECONDS})"
+            f"result = km.solve(km.Problem({problem}), {method}time_limit={SECONDS})"
         )
 
 
@@ -112,7 +117,8 @@ def propose(columns: Sequence[Column], k: int, classes: int, symbol: str = "") -
                 vectors = more
                 break
     k = max(1, min([k, *(each.distinct if each.role == "unit" else each.rows for each in columns)]))
-    return Proposal(tuple(each for each in named if each[1]), k, protection, tuple(levels), symbol)
+    method = WITHOUT_CANDIDATES if vectors > MAX_LEVEL_VECTORS else ""
+    return Proposal(tuple(each for each in named if each[1]), k, protection, tuple(levels), symbol, method)
 
 
 def uneven(columns: Sequence[Column]) -> list[str]:

@@ -108,6 +108,23 @@ def test_greedy_needs_no_level_vectors(case: Case, way: str) -> None:
         assert found.exact_objective >= best
 
 
+@pytest.mark.parametrize("privacy", [[km.KAnonymity(2)], [km.KAnonymity(2), km.PSensitivity(2)]])
+def test_the_error_about_too_many_level_vectors_names_methods_that_take_the_table(privacy: list[Any]) -> None:
+    draw = random.Random(5)
+    columns = [f"c{j}" for j in range(70)]
+    frame = pl.DataFrame([{"s": row % 3} | {name: draw.randrange(3) for name in columns} for row in range(24)])
+    problem = km.Problem(km.Table.from_frame(frame, columns, "s"), privacy)
+    with pytest.raises(km.InputError, match="more than 1,048,576 level vectors") as error:
+        km.solve(problem, method="milp", formulation="textbook")
+    named = str(error.value).rpartition(": ")[2].split(" or ")
+    assert ("m_approximation" in named) == (len(privacy) == 1)
+    assert {"greedy", "mondrian", "full_domain"} <= set(named)
+    for method in named:
+        assert km.solve(problem, method=method, time_limit=1).verified
+    with pytest.raises(km.InputError, match=r"pattern mask$"):
+        km.solve(replace(problem, max_groups=3), method="milp", formulation="textbook")
+
+
 @pytest.mark.parametrize("columns", [21, 40])
 def test_methods_that_need_no_candidates_take_any_number_of_columns(columns: int) -> None:
     """Rows of 40 persons, each three times with one cell changed: what belongs together is found."""

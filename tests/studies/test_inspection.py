@@ -282,6 +282,21 @@ def test_a_hospital_export_gets_a_command_that_runs_as_it_is_printed(
     assert released.columns == ["plz", "birth_date", "sex", "admitted", "weight", "diagnosis"]
 
 
+def test_the_command_for_many_columns_runs_as_it_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With more level vectors than can be listed, by a method that lists none."""
+    monkeypatch.chdir(tmp_path)
+    draw = random.Random(3)
+    names = [f"c{j}" for j in range(70)]
+    frame = pl.DataFrame([{name: draw.randrange(3) for name in names} for _ in range(30)])
+    frame.write_csv("wide.csv")
+    found = km.inspect("wide.csv", names)
+    assert any("the method greedy, which proves nothing" in note for note in found.notes)
+    solved = run(*shlex.split(found.command)[1:], "--time-limit", "2")
+    assert solved.returncode == 4, solved.stderr
+    assert "method='greedy'" in km.inspect(frame, names).command
+    assert "method" not in km.inspect(frame, names[:20]).command
+
+
 def test_adult_gets_eight_quasi_identifiers_and_no_diversity_that_no_table_has(
     data_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -526,7 +541,7 @@ def test_frames_of_pandas_and_what_is_refused(tmp_path: Path) -> None:
     with pytest.raises(km.InputError, match="no such file"):
         km.inspect(tmp_path / "no.csv")
     wide = pl.DataFrame({f"c{j}": [1, 1, 2] for j in range(24)})
-    assert "24 quasi-identifiers are more than" in km.inspect(wide, wide.columns).notes[0]
+    assert "24 quasi-identifiers have more than" in km.inspect(wide, wide.columns).notes[0]
 
 
 def test_columns_are_shown_where_none_may_be_a_quasi_identifier(tmp_path: Path) -> None:
