@@ -39,6 +39,7 @@ from kanon_milp.studies.proposal import (
     repeated_notes,
     sensitive_notes,
     shell_word,
+    unnamed_notes,
 )
 from kanon_milp.system.arrays import Ints
 from kanon_milp.system.markup import card, grid
@@ -151,7 +152,7 @@ class Inspection:
                 "stay as they are (--keep)"
             )
         is_read = self.command.startswith("kanon-milp ")
-        found = [*self.reading, *found, *repeated_notes(self.columns)]
+        found = [*self.reading, *found, *unnamed_notes(self.columns), *repeated_notes(self.columns)]
         found += reading_notes(self.columns, marks_are_read=is_read)
         if not self.quasi_identifiers:
             return (*found, *sensitive_notes(self.columns))

@@ -19,7 +19,7 @@ from kanon_milp.problem.column_values import as_text
 from kanon_milp.problem.generalization import written
 from kanon_milp.problem.recoding import MAX_LEVEL_VECTORS
 from kanon_milp.problem.role_guess import LOUD, how_sensitive, nearly_unique
-from kanon_milp.problem.roles import MISSING_COUNTS, joined, visible
+from kanon_milp.problem.roles import MISSING_COUNTS, joined, some, visible
 from kanon_milp.studies.columns import Column, column_of, sensitive_candidates
 
 MOST_VECTORS = 1 << 14  # level vectors that a first attempt should not exceed
@@ -166,6 +166,20 @@ def identifying_notes(columns: Sequence[Column]) -> list[str]:
     how = "as they are called so or almost every row has a value of its own"
     told = {f"{LOUD}, {how}": likely, "kept, and almost every row has a value of its own": kept}
     return [f"{what}: {joined(names)}" for what, names in told.items() if names]
+
+
+def unnamed_notes(columns: Sequence[Column]) -> list[str]:
+    """What to say of columns without a role: where quasi-identifiers are named, no others are guessed."""
+    unnamed = [each for each in columns if each.role == "none"]
+    if not unnamed:
+        return []
+    telling = [each.name for each in unnamed if nearly_unique(each.rows - each.missing, each.distinct)]
+    names = some([each.name for each in unnamed])
+    told = f"; almost every row has a value of its own in {some(telling)}" if telling else ""
+    return [
+        f"the command releases {names} unchanged, as no role is named{told}; say what they are by --qi, --sensitive, "
+        "--identifying, or --keep"
+    ]
 
 
 def reading_notes(columns: Sequence[Column], *, marks_are_read: bool) -> list[str]:

@@ -297,6 +297,24 @@ def test_the_command_for_many_columns_runs_as_it_is_printed(tmp_path: Path, monk
     assert "method" not in km.inspect(frame, names[:20]).command
 
 
+def test_columns_that_the_command_releases_unchanged_are_told() -> None:
+    """Where quasi-identifiers are named, others are not guessed."""
+    frame = export(60).with_columns(born=pl.date(1950, 1, 1) + pl.duration(days=pl.int_range(60)))
+    found = km.inspect(frame, ["plz", "sex"], "diagnosis", keep="weight")
+    notes = [note for note in found.notes if "unchanged" in note]
+    unnamed = [each.name for each in found.columns if each.role == "none"]
+    assert {"born", "admitted"} <= set(unnamed)
+    assert [note.split("; ")[:2] for note in notes] == [
+        [
+            f"the command releases {', '.join(unnamed)} unchanged, as no role is named",
+            "almost every row has a value of its own in birth_date, born",
+        ]
+    ]
+    assert not any(name in found.command for name in unnamed)
+    for named in ({}, {"quasi_identifiers": ["plz", "sex"], "keep": [*unnamed, "weight"]}):
+        assert not any("unchanged" in note for note in km.inspect(frame, **named).notes)
+
+
 def test_adult_gets_eight_quasi_identifiers_and_no_diversity_that_no_table_has(
     data_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
