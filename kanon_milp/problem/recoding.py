@@ -474,10 +474,14 @@ def made_hierarchies(table: Table, makers: Makers) -> dict[str, Hierarchy]:
         if name not in names:
             known = among(name, names, "quasi-identifier")
             raise InputError(f'{table.source}: "{name}" shall have a hierarchy, and is not a quasi-identifier{known}')
-    return {
-        name: make(table.frame[name], source=f'{table.source}: column "{name}"{_how(make)}')
-        for name, make in makers.items()
-    }
+    found = {}
+    for name, make in makers.items():
+        source = f'{table.source}: column "{name}"{_how(make)}'
+        try:
+            found[name] = make(table.frame[name], source=source)
+        except InputError as error:  # of what is asked for, whatever the column holds
+            raise error if str(error).startswith(source) else InputError(f"{source}: {error}") from None
+    return found
 
 
 def _how(make: Callable[..., Hierarchy]) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from command_line import run
 from effort import seeds
 from oracle import optimum
 
@@ -30,6 +31,22 @@ def levels(recoding: Any, table: km.Table = TABLE) -> Levels:
 def costs(recoding: Any) -> dict[tuple[int, ...], Fraction]:
     found = levels(recoding)
     return {tuple(v): c * found.unit for v, c in zip(found.vectors.tolist(), found.costs.tolist(), strict=True)}
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (["--numeric", "age=5,12"], 'column "age" (widths 5, 12): widths: 12 is not a multiple of 5'),
+        (["--numeric", "age=abc"], 'column "age" (widths abc): widths: an exact number such as'),
+        (["--numeric", "zip=2"], 'column "zip" (widths 2): no value is'),
+    ],
+)
+def test_errors_of_hierarchies_that_are_made_name_file_and_column(tmp_path: Path, asked: list[str], said: str) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("age,zip\n31,a\n38,b\n")
+    done = run("solve", "--data", path, "--qi", "age,zip", "--k", 2, *asked)
+    assert done.returncode == 2
+    assert f"error: {path}: {said}" in done.stderr
 
 
 def test_suppression_is_all_patterns_at_their_weights() -> None:
