@@ -446,15 +446,15 @@ def _with_costs(columns: Sequence[ColumnLevels], vectors: NDArray[np.int16], *, 
 
 
 def _check_cover(hierarchy: Hierarchy, name: str, domain: Sequence[Label], table: Table) -> None:
-    missing = [value for value in domain if value not in hierarchy.paths]
+    missing = {value for value in domain if value not in hierarchy.paths}
     if not missing:
         return
-    hits = table.column(name).is_null() if missing[0] is None else table.column(name) == missing[0]
-    row = int((hits.fill_null(value=False)).arg_max() or 0) + 1
-    way_out = "add a row with an empty level0" if missing[0] is None else "add this value to level0"
+    row, first = next((row, each) for row, each in enumerate(table.column(name).to_list(), 1) if each in missing)
+    way_out = "add a row with an empty level0" if first is None else "add this value to level0"
     raise InputError(
-        f'{table.source}: column "{name}", row {row}: the value ({kind_of(missing[0])}) is not covered by '
-        f"{hierarchy.source}; {way_out} ({len(missing)} values are not covered)"
+        f'{table.source}: column "{name}", row {row}: the value ({kind_of(first)}) is not covered by '
+        f"{hierarchy.source}; {way_out} ({counted(len(missing), 'value')} {'is' if len(missing) == 1 else 'are'} not "
+        "covered)"
     )
 
 

@@ -129,6 +129,17 @@ def test_a_value_without_a_place_in_the_hierarchy_is_named_by_its_row() -> None:
     assert "64" not in str(caught.value)
 
 
+def test_of_several_values_without_a_place_the_first_row_is_named() -> None:
+    table = km.Table.from_frame(pl.DataFrame({"age": ["31", "38", "SECRET", None, "33"]}), ["age"])
+    with pytest.raises(km.InputError, match=r"row 3: the value .text of 6 .*level0 .3 values are not covered"):
+        levels(km.Hierarchies({"age": km.Hierarchy.from_rows(AGE[:2])}), table)
+    with pytest.raises(km.InputError, match=r"row 3: .* .1 value is not covered"):
+        levels(
+            km.Hierarchies({"age": km.Hierarchy.from_rows(AGE[:2])}),
+            km.Table.from_frame(table.frame.head(3).to_native(), ["age"]),
+        )
+
+
 def test_a_missing_value_needs_a_place_of_its_own() -> None:
     table = km.Table.from_frame(pl.DataFrame({"age": ["31", None]}), ["age"])
     with pytest.raises(km.InputError, match=r"row 2: the value .missing. is not covered.*empty level0"):
