@@ -321,7 +321,8 @@ def decoded(path: Path, raw: bytes, fmt: CsvFormat) -> tuple[bytes, CsvFormat]:
     else:
         fits = [each for each in LIKELY if each not in encodings and _looks_like(each, raw)]
         such = f", such as {' or '.join(fits)}" if fits else f"; {', '.join(LIKELY)} do not seem to fit either"
-        raise InputError(f"{path}: is not {encodings[0]}; name its encoding (encoding=..., --encoding){such}")
+        line = _line_of_fault(raw) if encodings[0].lower() in UTF8 else ""
+        raise InputError(f"{path}{line}: is not {encodings[0]}; name its encoding (encoding=..., --encoding){such}")
     marked = content.startswith(codecs.BOM_UTF8)
     content = content.removeprefix(codecs.BOM_UTF8)
     line_end = "\n"
@@ -334,6 +335,16 @@ def decoded(path: Path, raw: bytes, fmt: CsvFormat) -> tuple[bytes, CsvFormat]:
         return content, replace(fmt, encoding=encoding)
     note = f"{path}: is {encoding} text, and read so (--encoding names another)"
     return content, replace(fmt, encoding=encoding, found=("encoding",), notes=(note,))
+
+
+def _line_of_fault(raw: bytes) -> str:
+    """Where bytes are no UTF-8 first."""
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        return f", line {line}"
+    return ""
 
 
 def _looks_like(encoding: str, raw: bytes) -> bool:

@@ -171,6 +171,12 @@ def test_an_encoding_in_doubt_is_asked_for(text: str, encoding: str, tmp_path: P
             read(path)
 
 
+def test_the_first_line_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    path = put(tmp_path, b"zip,ort\n1,K\xc3\xb6ln\n2,\xff\xfe\x81\n3,\xff\n")
+    with pytest.raises(km.InputError, match="^[^,]*, line 3: is not utf-8; name its encoding"):
+        read_frame(path)
+
+
 def test_only_an_encoding_that_fits_is_proposed(tmp_path: Path) -> None:
     """What the file was not read as, since it does not fit, is not what is advised."""
     for content, said in (
