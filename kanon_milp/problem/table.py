@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 import polars.selectors as cs
 
-from kanon_milp.errors import FileWarning, InputError, RoleWarning, kind_of, printable
+from kanon_milp.errors import FileWarning, InputError, RoleWarning, counted, kind_of, printable
 from kanon_milp.problem.arguments import exists, instance_of, integer, one_of, text
 from kanon_milp.problem.column_values import as_text
 from kanon_milp.problem.csv_files import CsvFormat, absent_marks, read_csv, read_excel, scan_csv, with_missing
@@ -268,7 +268,8 @@ class Table:
             if hits.any():
                 raise InputError(
                     f'{self.source}: column "{name}", row {_first(hits)}: the suppression symbol is already a '
-                    f"value of the table ({hits.sum()} such cells); choose another symbol (symbol=..., --symbol)"
+                    f"value of the table ({counted(int(hits.sum()), 'such cell')}); choose another symbol (symbol=..., "
+                    "--symbol)"
                 )
 
 
@@ -449,7 +450,7 @@ def _refuse_missing(keys: pl.DataFrame, source: str, way_out: str) -> None:
         if hits.any():
             raise InputError(
                 f'{source}: column "{name}", row {_first(hits)}: the value is {kind_of(None)} '
-                f"({hits.sum()} such cells); {way_out}"
+                f"({counted(int(hits.sum()), 'such cell')}); {way_out}"
             )
 
 

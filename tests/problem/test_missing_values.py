@@ -90,3 +90,12 @@ def test_a_model_file_names_them(people: Path) -> None:
     refused = run("solve", model, "--missing-values", "NA")
     assert refused.returncode == 2
     assert "so --missing-values cannot be used with it" in " ".join(refused.stderr.split())
+
+
+@pytest.mark.parametrize(("rows", "said"), [(1, "1 such cell"), (2, "2 such cells")])
+def test_errors_count_cells(rows: int, said: str) -> None:
+    frame = pl.DataFrame({"a": ["x", *["*"] * rows], "b": ["x", *[None] * rows]}, schema_overrides={"b": pl.String})
+    with pytest.raises(km.InputError, match=rf"already a value of the table \({said}\)"):
+        km.Table.from_frame(frame, "a")
+    with pytest.raises(km.InputError, match=rf"the value is missing \({said}\)"):
+        km.Table.from_frame(frame, "b", missing="error")
