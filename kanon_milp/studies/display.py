@@ -202,6 +202,8 @@ def _model(result: Result) -> str:
     if result.after.variables:
         variables, constraints = result.after.variables, result.after.constraints
         return f"{candidates}, {counted(variables, 'variable')}, {counted(constraints, 'constraint')}"
+    if result.before.candidates == 1 and result.proof not in ("optimal", "infeasible"):
+        return "no model was solved"  # the groups are not of that candidate
     none = "no model was needed" if result.proof in ("optimal", "infeasible") else "no model was solved"
     return f"{candidates}; {none}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -274,6 +275,18 @@ def test_a_method_says_why_a_problem_is_not_for_it(method: str, sides: dict[str,
     problem = km.Problem(TABLE, km.KAnonymity(2), **sides)  # type: ignore[arg-type]
     with pytest.raises(km.InputError, match=f"the method {method} is not for this problem: {said}"):
         km.solve(problem, method=method)
+
+
+def test_a_table_without_candidates_is_not_said_to_have_one(tmp_path: Path) -> None:
+    """Where the candidates could not be enumerated in time, groups are of none of them."""
+    draw = random.Random(1)
+    rows = [{f"c{j}": draw.randrange(40) for j in range(12)} for _ in range(400)]
+    pl.DataFrame(rows).write_csv(tmp_path / "t.csv")
+    qi = ",".join(rows[0])
+    done = run("solve", "--data", str(tmp_path / "t.csv"), "--qi", qi, "--k", "2", "--time-limit", "0.000001")
+    assert done.returncode == 4, done.stderr
+    assert "no model was solved" in done.stdout
+    assert "of 1 candidates" not in done.stdout
 
 
 def test_greedy_on_the_command_line(tmp_path: Path) -> None:
