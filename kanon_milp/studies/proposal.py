@@ -239,7 +239,11 @@ def suppressed_everywhere(result: Result) -> str:
         ways.append("other patterns")
     else:
         options = list(islice(filter(None, (_option(result, name) for name in names)), MOST_OPTIONS))
-        without = [name for name in names if name not in result.problem.recoding.hierarchies]
+        without = [
+            name
+            for name in names
+            if name not in result.problem.recoding.hierarchies and result.problem.table.column(name).n_unique() > 2
+        ]  # between two values and suppression lies nothing
         ways += options or (["--hierarchies"] if without else ["a higher --weight"])
     return f"{', '.join(names)} ({result.problem.table.symbol} in every row); {' or '.join(ways)} may keep more"
 

@@ -59,11 +59,22 @@ def test_levels_that_are_there_are_not_proposed_again() -> None:
     assert "; a higher --weight may keep more" in suppressed_everywhere(solved({"age": AGES, "sex": sex}, ages))
 
 
+def test_between_two_values_and_suppression_lies_no_level() -> None:
+    table = km.Table.from_frame(pl.DataFrame({"sex": list("fmfm"), "job": list("abcd")}), ["sex", "job"])
+    short = km.solve(km.Problem(table, km.KAnonymity(4)))
+    assert short.suppressed_columns == ("sex", "job")
+    assert suppressed_everywhere(short).endswith("; --hierarchies may keep more")
+    sex = km.Table.from_frame(pl.DataFrame({"sex": list("fm")}), ["sex"])
+    assert suppressed_everywhere(km.solve(km.Problem(sex, km.KAnonymity(2)))).endswith(
+        "; a higher --weight may keep more"
+    )
+
+
 def test_patterns_and_limits_have_their_own_way_out() -> None:
     mask = km.PatternMask([["*", "keep"], ["*", "*"]])
     said = suppressed_everywhere(solved({"age": AGES, "sex": ["f", "m"] * 6}, mask))
     assert said.startswith("age (* in every row); other patterns may")
-    table = km.Table.from_frame(pl.DataFrame({"a": list("aabb"), "b": list("xxyy")}), ["a", "b"])
+    table = km.Table.from_frame(pl.DataFrame({"a": list("aabbcc"), "b": list("xxyyzz")}), ["a", "b"])
     short = km.solve(km.Problem(table, km.KAnonymity(2)), method="m_approximation", time_limit=1e-6)
     assert short.suppressed_columns == ("a", "b")
     assert "; more time or --hierarchies may keep more" in suppressed_everywhere(short)
