@@ -366,7 +366,8 @@ def _repeated(table: Original, rules: Sequence[Rule], groups: Grouping, exempt: 
         few = int((values[looked] < k).sum())
         if few:
             found.append(
-                f"K COUNTS ROWS, NOT PERSONS: {few:,} of {counted(len(groups.size), 'group')} have fewer than {k} "
+                f"K COUNTS ROWS, NOT PERSONS: {few:,} of {counted(len(groups.size), 'group')} "
+                f"{'has' if few == 1 else 'have'} fewer than {k} "
                 f'different values of the identifying column "{name}", the fewest {int(values[looked].min())}; name it '
                 "as the unit of protection where it tells persons apart (unit=..., --unit)"
             )

@@ -6,8 +6,11 @@ import json
 import shlex
 from pathlib import Path
 
+import polars as pl
 import pytest
 from command_line import run_in
+
+import kanon_milp as km
 
 DATA = """patient,sex,born,ward,dx
 P1,f,1960,A,flu
@@ -133,3 +136,10 @@ def test_model_file_sweep_and_certificate(folder: Path) -> None:
     assert [each["objective"] for each in json.loads(done.stdout)] == [0, 17, 27]
     done = run_in(folder, "compare", *TABLE[:-4], "--k", "2", "--unit", "patient", "--methods", "greedy,milp", "--json")
     assert done.returncode == 0
+
+
+def test_one_group_has_few_persons() -> None:
+    frame = pl.DataFrame({"patient": ["a", "a", "b", "c"], "sex": ["f", "f", "m", "m"]})
+    table = km.Table.from_frame(frame, "sex", identifying="patient")
+    (said,) = km.verify(km.Problem(table, km.KAnonymity(2)), frame.select("sex")).warnings
+    assert "1 of 2 groups has fewer than 2 different values" in said
