@@ -160,8 +160,10 @@ def verify(
     elif not quiet:
         for each in found.values():
             typer.echo(each.summary())
-    held = all(each.ok if isinstance(each, Report) else each.valid for each in found.values())
-    raise typer.Exit(OPTIMAL if held else UNVERIFIED)
+    refused = [each for each in found.values() if not (each.ok if isinstance(each, Report) else each.valid)]
+    for each in refused if quiet and not json else ():
+        display.say(f"error: {each.summary().splitlines()[0]}", err=True)
+    raise typer.Exit(UNVERIFIED if refused else OPTIMAL)
 
 
 def _refuse(context: typer.Context, names: Sequence[str], why: str) -> None:

@@ -51,6 +51,21 @@ def test_a_certificate_is_written_and_accepted(table: Path, method: str) -> None
     assert [path.name for path in proof.parent.iterdir()] == ["bound.json"]
 
 
+def test_a_refusal_is_an_error_that_quiet_does_not_hide(table: Path) -> None:
+    proof = certified(table)
+    proof.write_text(proof.read_text().replace('"bound": "', '"bound": "9'))
+    released = table.parent / "out" / "anonymized.csv"
+    released.write_text(TABLE)
+    asked = ("verify", str(released), "--original", str(table), "--qi", QI, "--k", "2", "--certificate", str(proof))
+    done = run(*asked, "--quiet")
+    assert (done.returncode, done.stdout) == (6, "")
+    first, second = done.stderr.splitlines()
+    assert first.startswith("error: NOT verified: 1 violation")
+    assert second.startswith("error: certificate: NOT VALID")
+    silent = run("verify", str(table), "--original", str(table), "--qi", QI, "--k", "1", "--quiet")
+    assert (silent.returncode, silent.stdout, silent.stderr) == (0, "", "")
+
+
 @pytest.mark.parametrize(("rows", "code", "proof"), [(6, 0, "optimal"), (40, 4, "bound")])
 def test_a_method_without_a_proof_takes_that_of_its_certificate(table: Path, rows: int, code: int, proof: str) -> None:
     if rows > 6:
