@@ -173,7 +173,7 @@ def test_an_encoding_in_doubt_is_asked_for(text: str, encoding: str, tmp_path: P
 
 def test_the_first_line_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     path = put(tmp_path, b"zip,ort\n1,K\xc3\xb6ln\n2,\xff\xfe\x81\n3,\xff\n")
-    with pytest.raises(km.InputError, match="^[^,]*, line 3: is not utf-8; name its encoding"):
+    with pytest.raises(km.InputError, match=r"^[^,]*, line 3: is not utf-8; name its encoding"):
         read_frame(path)
 
 
