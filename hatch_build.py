@@ -21,9 +21,8 @@ import sys
 import sysconfig
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
@@ -112,8 +111,7 @@ def _modules(room: Path) -> list[Path]:
     return [*room.glob("*.so"), *room.glob("*.pyd")]
 
 
-@dataclass(frozen=True)
-class _Module:
+class _Module(NamedTuple):  # hatchling loads this file in a way that dataclasses cannot live with
     """One module to be made in a folder named after what it is made of; the shared one has no source."""
 
     source: Path | None
