@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pyomo.environ as pyo
+import pyomo.core as pyo
 
 from kanon_milp.system.arrays import Flags, Ints, Ints32
 from kanon_milp.system.modeling import without_model_log

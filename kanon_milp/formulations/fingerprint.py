@@ -16,7 +16,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
-import pyomo.environ as pyo
+import pyomo.core as pyo
 from pyomo.common.numeric_types import RegisterNumericType
 
 from kanon_milp.errors import is_built_in

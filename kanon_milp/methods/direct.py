@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-import pyomo.environ as pyo
+import pyomo.core as pyo
 
 from kanon_milp.bounds import BoundLimit, BoundTask, best_registered, registered_bounds
 from kanon_milp.bounds.built_in import LAGRANGIAN, REQUIREMENTS

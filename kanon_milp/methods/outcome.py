@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyomo.environ as pyo
+import pyomo.core as pyo
 
 from kanon_milp.methods.extension import states_loss
 from kanon_milp.methods.tracker import PhaseRun, Proof, Trajectory

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import pyomo.environ as pyo
+import pyomo.core as pyo
 
 from kanon_milp.errors import InputError, SolverError, counted
 from kanon_milp.formulations.column_models import build_identifying

@@ -9,7 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
-import pyomo.environ as pyo
+import pyomo.core as pyo
 
 from kanon_milp.errors import InputError, TooManyLevelVectorsError, own_code, type_in_words
 from kanon_milp.formulations import get_formulation
@@ -234,6 +234,8 @@ def build_model(problem: Problem, formulation: str = "strong") -> pyo.ConcreteMo
     It has every candidate that a group can have, so that constraints on what is released and other objectives can be
     added; `solve` states smaller models, without candidates that some other one dominates.
     """
+    import pyomo.environ  # noqa: F401  # the plug-ins by which users write and solve what they get
+
     expect_problem(problem, "build_model")
     chosen = get_formulation(formulation)
     instance = prepared_for_model(problem, chosen, Clock()).instance

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyomo.environ as pyo
+import pyomo.core as pyo
 import scipy.sparse as sp
 from pyomo.common.errors import InfeasibleConstraintException, InvalidValueError
 from pyomo.common.gc_manager import PauseGC

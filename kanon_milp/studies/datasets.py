@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
-import pooch
 
 from kanon_milp.errors import InputError, nearest
 from kanon_milp.problem.arguments import text
@@ -149,6 +148,8 @@ def _given(name: str) -> Path | None:
 
 
 def _cache() -> Path:
+    import pooch  # slow to import
+
     return Path(os.environ.get(CACHE_VARIABLE) or pooch.os_cache("kanon_milp"))
 
 
@@ -186,6 +187,8 @@ def _download(name: str, target: Path, base_url: str) -> None:
 
 
 def _fetch(url: str, known: str, temporary: Path, name: str) -> None:
+    import pooch  # slow to import
+
     logger = pooch.get_logger()
     level = logger.level
     logger.setLevel("ERROR")  # pooch announces each download

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-import pyomo.environ as pyo
+import pyomo.core as pyo
 
 import kanon_milp.system.modeling  # noqa: F401  # before anything that needs SciPy
 from kanon_milp.errors import InputError, counted, is_built_in, nearest, own_code, type_in_words

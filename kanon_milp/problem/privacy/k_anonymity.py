@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import pyomo.environ as pyo
+import pyomo.core as pyo
 
 from kanon_milp.errors import InputError, counted, nearest
 from kanon_milp.problem.arguments import column_names, integer

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-import pyomo.environ as pyo
+import pyomo.core as pyo
 
 from kanon_milp.errors import counted
 from kanon_milp.problem.exact import largest_below

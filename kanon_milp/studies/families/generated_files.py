@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pyomo.environ as pyo
+import pyomo.core as pyo
 
 from kanon_milp.errors import InputError, SolverError
 from kanon_milp.formulations.column_models import build_identifying

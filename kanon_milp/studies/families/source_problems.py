@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-import networkx as nx
-
 from kanon_milp.errors import InputError, nearest, unreadable
 
 MOST_STEPS = 2_000_000
@@ -215,6 +213,8 @@ def smallest_bisection(vertices: int, edges: Sequence[Edge]) -> tuple[int, ...]:
 
 def clique(vertices: int, edges: Sequence[Edge], size: int) -> tuple[int, ...] | None:
     """So many vertices that are all joined; None where there are none."""
+    import networkx as nx  # slow to import
+
     graph = nx.Graph(edges)
     graph.add_nodes_from(range(vertices))
     found = (each for each in nx.find_cliques(graph) if len(each) >= size)
@@ -227,6 +227,8 @@ def read_source(source: object, kind: str) -> Source:
     kind: triples, sets, graph, parts (a graph with so many parts as the family needs) or formula. Raises InputError
     that names what is wrong and the form that is expected.
     """
+    import networkx as nx  # slow to import
+
     where, data = "source", source
     if isinstance(source, str | Path):
         where, data = str(source), _load(Path(source))
