@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import concurrent.futures as cf
 import contextlib
 import importlib
@@ -194,6 +193,8 @@ class DaskPool(Pool):
     """The workers of a Dask cluster, which must have this package; needs `distributed`."""
 
     def __init__(self, address: str) -> None:
+        import asyncio  # slow to import
+
         try:
             distributed: Any = importlib.import_module("distributed")
         except ImportError as error:
@@ -239,6 +240,8 @@ class DaskPool(Pool):
 
 async def _greet(address: str) -> None:
     """Connect to a Dask scheduler, and leave again. Raises OSError or ValueError."""
+    import asyncio  # slow to import
+
     connect: Any = importlib.import_module("distributed.comm").connect
     comm = await asyncio.wait_for(connect(address, timeout=_CONNECT_SECONDS), _CONNECT_SECONDS)
     await comm.close()
