@@ -7,7 +7,7 @@ the closure of its own cover. There are at most 2^t of them over t row types, wi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +17,7 @@ from kanon_milp.presolve.instance import Candidates, Instance, exempt_candidates
 from kanon_milp.presolve.ragged import Ragged, indptr_of, split_evenly
 from kanon_milp.presolve.reductions import Viability, supports
 from kanon_milp.presolve.row_types import RowTypes
+from kanon_milp.problem.column_values import mixed_key
 from kanon_milp.problem.hierarchies import ColumnLevels
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import Levels, fully_suppressed
@@ -24,7 +25,7 @@ from kanon_milp.system.arrays import Flags, Ints, Ints32
 
 MOST_COLUMNS = 300  # columns that divide the rows differently; every two of them are compared again and again
 AT_ONCE = 1 << 20  # pairs that are divided in one go
-MOST_TYPES = 120  # row types, of which there are 280,000 sets of three
+ONES = np.array([byte.bit_count() for byte in range(256)], dtype=np.uint8)
 
 
 def closures_suffice(problem: Problem) -> bool:
@@ -95,45 +96,92 @@ def _instance(root: Instance, vectors: NDArray[np.int16], covers: Ragged[np.int3
         vectors = np.concatenate([vectors, top])
         covers = covers.joined(covers.subset(np.arange(covers.lists) == 0))
     # one level vector more where nothing is closed at the top, since methods look for it
-    listed, number = np.unique(np.concatenate([vectors, top]), axis=0, return_inverse=True)
-    number = number.reshape(-1)[:-1]
+    every = np.concatenate([vectors, top])
+    key = mixed_key(list(every.T), [height + 1 for height in every.max(axis=0).tolist()])
+    _, first, number = np.unique(key, return_index=True, return_inverse=True)
+    listed, number = every[first], number[:-1]
     order = np.lexsort((covers.values[covers.indptr[:-1]], number))
     levels = recode(problem, types, lambda _: listed)
     made = _candidates(types, levels, number[order], covers.taken(order))
     return replace(root, levels=levels, candidates=made, exempt=exempt_candidates(problem, levels, made))
 
 
-def instance_of_small_sets(problem: Problem, types: RowTypes) -> Instance:
+def instance_of_small_sets(problem: Problem, types: RowTypes, most: float = math.inf) -> Instance | None:
     """The instance with the closures of all sets of one, two and three row types, and of the table: enough where some
-    best table has groups of two and three rows only, each released at its closure.
+    best table has groups of two and three rows only, each released at its closure. None where these have more than
+    `most` (row type, candidate) pairs.
 
-    Polynomial also in the number of row types, which should be `MOST_TYPES` at most. Raises ValueError as
-    `closed_instance`.
+    There are t³/6 such sets at most, however many columns there are. Raises ValueError as `closed_instance`.
     """
     if not closures_suffice(problem):
         raise ValueError("closed candidates are not enough for this problem")
     t, root = types.count, root_instance(problem, types)
-    columns, codes = root.levels.columns, types.codes
-    # the lowest level of each column at which two row types are alike, int16 (t, t, m)
-    apart = np.empty((t, t, len(columns)), dtype=np.int16)
-    for j, column in enumerate(columns):
-        label = column.label_of[:, codes[:, j]]
-        apart[:, :, j] = (label[:, :, None] == label[:, None, :]).argmax(axis=0)
-    packed, vectors = [np.packbits(np.ones((1, t), dtype=bool), axis=1)], [apart[0].max(axis=0)[None, :]]
+    labels = [column.label_of[:, types.codes[:, j]] for j, column in enumerate(root.levels.columns)]
+    # the table's closure stays the first; a closed candidate is told by its cover
+    vectors = [np.array([[_apart(label, 0).max() for label in labels]], dtype=np.int16)]
+    covers = [_bits(np.ones((1, t), dtype=bool))]
+    held, compact = 1, AT_ONCE  # closures, and from how many on those that occur twice go
     for i in range(t):
-        pairs = np.unique(apart[i, i:], axis=0)
-        one, other = np.triu_indices(len(pairs))
+        for levels, cover in _closures_with(i, labels):
+            vectors.append(levels)
+            covers.append(cover)
+            held += len(levels)
+        if i == t - 1 or held > compact:
+            every = np.concatenate(covers)
+            first = _first_of_each(every)
+            vectors, covers = [np.concatenate(vectors)[first]], [every[first]]
+            held, compact = len(first), 2 * len(first) + AT_ONCE
+            if ONES[covers[0].view(np.uint8)].sum() > most:
+                return None
+    sets: list[Ints] = []
+    members: list[Ints32] = []
+    for at in range(0, held, max(1, AT_ONCE // t)):
+        some = covers[0][at : at + max(1, AT_ONCE // t)].view(np.uint8)
+        number, member = np.nonzero(np.unpackbits(some, axis=1, count=t))
+        sets.append(number + at)
+        members.append(member.astype(np.int32))
+    lists: Ragged[np.int32] = Ragged(indptr_of(np.bincount(np.concatenate(sets))), np.concatenate(members))
+    return _instance(root, vectors[0], lists)
+
+
+def _closures_with(i: int, labels: Sequence[Ints32]) -> Iterator[tuple[NDArray[np.int16], NDArray[np.uint64]]]:
+    """The closures of row type i with one or two others that are not before it: their levels, and their covers as bits;
+    some more than once. labels: by column, int32 (levels, t)."""
+    apart = np.stack([_apart(label, i) for label in labels], axis=1)
+    alike = [_bits(label == label[:, i : i + 1]) for label in labels]
+    pairs = np.unique(apart[i:], axis=0)
+    one, other = np.triu_indices(len(pairs))
+    for at in range(0, len(one), max(1, AT_ONCE // len(labels))):
+        chosen = slice(at, at + max(1, AT_ONCE // len(labels)))
         # levels are nested: three are alike where the first is like each of the others
-        common = np.unique(np.maximum(pairs[one], pairs[other]), axis=0)
-        for some in np.array_split(common, -(-common.size * t // AT_ONCE)):
-            packed.append(np.packbits((apart[i] <= some[:, None, :]).all(axis=2), axis=1))
-            vectors.append(some)
-    # a closed candidate is told by its cover; the first one, of the table, stays the first
-    covers, first = np.unique(np.concatenate(packed), axis=0, return_index=True)
-    order = np.argsort(first)
-    sets, members = np.nonzero(np.unpackbits(covers[order], axis=1, count=t))
-    lists: Ragged[np.int32] = Ragged(indptr_of(np.bincount(sets)), members.astype(np.int32))
-    return _instance(root, np.concatenate(vectors)[first[order]], lists)
+        levels = np.maximum(pairs[one[chosen]], pairs[other[chosen]])
+        covers = alike[0][levels[:, 0]]
+        for j in range(1, len(labels)):
+            covers &= alike[j][levels[:, j]]
+        first = _first_of_each(covers)
+        yield levels[first], covers[first]
+
+
+def _apart(label: Ints32, i: int) -> NDArray[np.int16]:
+    """The lowest level of a column at which each row type is like row type i, int16 (t,). label: int32 (levels, t)."""
+    found: NDArray[np.int16] = (label == label[:, i : i + 1]).argmax(axis=0).astype(np.int16)
+    return found
+
+
+def _bits(sets: Flags) -> NDArray[np.uint64]:
+    """Sets of row types, bool (sets, t), as bits, uint64 (sets, words)."""
+    words = -(-sets.shape[1] // 64)
+    padded = np.zeros((len(sets), 64 * words), dtype=bool)
+    padded[:, : sets.shape[1]] = sets
+    return np.packbits(padded, axis=1).view(np.uint64)
+
+
+def _first_of_each(covers: NDArray[np.uint64]) -> Ints:
+    """Where each cover occurs first, int64, ascending."""
+    order = np.lexsort(covers.T)
+    new = np.concatenate([[True], (covers[order[1:]] != covers[order[:-1]]).any(axis=1)])
+    found: Ints = np.sort(order[new])
+    return found
 
 
 def root_instance(problem: Problem, types: RowTypes) -> Instance:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.closures import (
-    MOST_TYPES,
     closed_instance,
     closures_suffice,
     instance_of_small_sets,
@@ -202,9 +201,9 @@ def _closed(problem: Problem, types: RowTypes, limit: Limit, small_groups: bool,
             return None
     within = limit.share(PREPARATION_SHARE)
     with suppress(Over):
-        if small_groups and types.count <= MOST_TYPES:
+        if small_groups:
             found = within.call(closed_instance, problem, types, min(most, types.count**3))
-            return found or within.call(instance_of_small_sets, problem, types)
+            return found or within.call(instance_of_small_sets, problem, types, most)
         return within.call(closed_instance, problem, types, most)
     return None
 

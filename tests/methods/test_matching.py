@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import threading
 import time
@@ -63,6 +64,21 @@ def test_any_number_of_columns_agrees_with_dynamic_programming(columns: int) -> 
     problem = wide(14, columns)
     expected = km.solve(problem, method="subset_dp").require_optimal().objective
     assert solved(problem).require_optimal().objective == expected
+
+
+def test_closures_of_three_row_types_are_those_of_any_number_of_row_types(monkeypatch: pytest.MonkeyPatch) -> None:
+    """140 row types: each of 5 columns four times is the same as once with a weight of 4."""
+    draw = random.Random(1)
+    rows = draw.sample([tuple(row) for row in itertools.product("abc", repeat=5)], 140)
+    once = pl.DataFrame(rows, [f"q{j}" for j in range(5)], orient="row")
+    often = once.select(pl.col(name).alias(f"{name}_{copy}") for copy in range(4) for name in once.columns)
+    weighted = km.Problem(
+        km.Table.from_frame(once, once.columns), km.KAnonymity(2), km.Suppression(dict.fromkeys(once.columns, 4))
+    )
+    expected = solved(weighted).require_optimal().objective
+    monkeypatch.setattr(preparation, "closed_instance", lambda *_: None)
+    found = solved(km.Problem(km.Table.from_frame(often, often.columns), km.KAnonymity(2)))
+    assert found.require_optimal().objective == expected
 
 
 @given(cases(max_rows=8, sides=False), st.booleans())

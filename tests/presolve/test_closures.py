@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -19,8 +20,8 @@ from strategies import Case, by_hypothesis, drawn_case
 
 import kanon_milp as km
 from kanon_milp.errors import TooManyLevelVectorsError
-from kanon_milp.presolve import preparation
-from kanon_milp.presolve.closures import closed_instance, closures_suffice
+from kanon_milp.presolve import closures, preparation
+from kanon_milp.presolve.closures import closed_instance, closures_suffice, instance_of_small_sets
 from kanon_milp.presolve.instance import Instance, compress_table, prepare, types_of
 from kanon_milp.presolve.reductions import OPEN, REDUCTIONS, reduce
 
@@ -56,6 +57,39 @@ def test_closed_candidates_are_those_that_no_other_dominates(case: Case) -> None
     assert c.support.tolist() == [int(found.types.counts[list(cover)].sum()) for cover in c.cover_lists()]
     assert (found.levels.row_costs(c.vector, found.types.codes[c.representative]) == c.cost).all()
     assert len(set(map(tuple, found.levels.vectors.tolist()))) == found.levels.count
+
+
+@given(free)
+@settings(deadline=None)
+def test_closures_of_small_sets_are_the_smallest_covers_around_them(case: Case) -> None:
+    problem = case.problem()
+    types = types_of(problem, compress_table(problem))
+    every = [frozenset(cover) for cover in prepare(problem).candidates.cover_lists()]
+    small = itertools.chain.from_iterable(itertools.combinations(range(types.count), size) for size in (1, 2, 3))
+    sets = [*map(frozenset, small), frozenset(range(types.count))]
+    expected = {min((cover for cover in every if some <= cover), key=len) for some in sets}
+    found = instance_of_small_sets(problem, types)
+    assert found is not None
+    assert {frozenset(cover) for cover in found.candidates.cover_lists()} == expected
+    assert found.candidates.count <= len(expected) + 1  # each once, and perhaps that of exempt rows
+    pairs = sum(map(len, expected))
+    assert instance_of_small_sets(problem, types, pairs) is not None
+    assert instance_of_small_sets(problem, types, pairs - 1) is None
+
+
+@pytest.mark.parametrize("at_once", [1, 50])
+def test_sets_that_occur_again_go_wherever_the_work_is_divided(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = Random(1)
+    frame = pl.DataFrame({f"q{j}": [draw.choice("abc") for _ in range(70)] for j in range(6)})
+    problem = km.Problem(km.Table.from_frame(frame, frame.columns), km.KAnonymity(2))
+    types = types_of(problem, compress_table(problem))
+    assert types.count > 64  # more than one word of bits
+    whole = instance_of_small_sets(problem, types)
+    monkeypatch.setattr(closures, "AT_ONCE", at_once)
+    divided = instance_of_small_sets(problem, types)
+    assert whole is not None
+    assert divided is not None
+    assert covers(divided) == covers(whole)
 
 
 @given(sensitive_cases())
