@@ -81,10 +81,12 @@ from numpy.typing import NDArray
 
 from kanon_milp.bounds.dual import DENOMINATOR, FINE, NEVER, DualPoint, exact_value, prove, required_phi, round_dual
 from kanon_milp.bounds.packing_cuts import PackingCuts, mapped_sets
+from kanon_milp.bounds.pattern_pricing import PatternPricing
 from kanon_milp.bounds.rank_one_cuts import RankOneCuts
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.errors import InputError, unreadable
 from kanon_milp.kernels.volume import dot
+from kanon_milp.presolve.closures import sizes_suffice
 from kanon_milp.presolve.instance import Instance, compress_table, prepare, recode, types_of, with_candidates
 from kanon_milp.presolve.reductions import Dominance, Viability
 from kanon_milp.presolve.row_types import RowTypes
@@ -221,15 +223,20 @@ def certified_instance(problem: Problem) -> Instance:
     Sizes add up and larger covers supply more, so dominance holds whatever else the problem asks for: every table that
     has what is asked for is one of the relaxed problem.
     """
-    known = [each for r in problem.requirements for each in _certified(r, problem.table) or ()] or [KAnonymity(1)]
-    most = problem.max_groups if problem.objective == "loss" else None
-    relaxed = replace(problem, privacy=known, cost_bound=None, min_groups=None, max_groups=most, objective="loss")
+    relaxed = _certified_problem(problem)
     types = compress_table(relaxed)
     levels = recode(relaxed, types)
     split = with_candidates(relaxed, types_of(relaxed, types), levels)
     # the same candidates in the same order, over other row types
     instance = replace(with_candidates(relaxed, types, levels), table_group=split.table_group)
     return Dominance().apply(instance.subset(Viability().keep(split))).instance
+
+
+def _certified_problem(problem: Problem) -> Problem:
+    """What a certificate is about: the requirements that it names, and of side constraints `max_groups`."""
+    known = [each for r in problem.requirements for each in _certified(r, problem.table) or ()] or [KAnonymity(1)]
+    most = problem.max_groups if problem.objective == "loss" else None
+    return replace(problem, privacy=known, cost_bound=None, min_groups=None, max_groups=most, objective="loss")
 
 
 def certify(problem: Problem, dual: DualPoint, denominator: int | None = None) -> Certificate:
@@ -242,7 +249,10 @@ def certify(problem: Problem, dual: DualPoint, denominator: int | None = None) -
     loss. Where the multipliers are too large for the denominator
     (`DENOMINATOR` or, with rank-1 cuts, `FINE` where none is given), a smaller one is taken.
     """
-    instance = certified_instance(problem)
+    relaxed, source = _certified_problem(problem), None
+    if sizes_suffice(relaxed) and not (dual.sets.lists or dual.rank_one_cuts.count):
+        source = PatternPricing(relaxed, compress_table(relaxed))
+    instance = certified_instance(problem) if source is None else source.root
     dual = _of_distinct_rows(problem, instance, dual)
     levels, n = instance.levels, instance.types.n
     limits = dual.rank_one_cuts.limits(instance.types.counts).astype(np.float64)
@@ -252,7 +262,10 @@ def certify(problem: Problem, dual: DualPoint, denominator: int | None = None) -
         denominator = FINE if dual.rank_one_cuts.count else DENOMINATOR
     denominator = max(min(denominator, NEVER // (largest * n)), 1)
     exact = round_dual(dual, denominator)
-    total = exact_value(instance, exact)
+    if source is None:
+        total = exact_value(instance, exact)
+    else:  # no candidates are listed
+        total = Fraction(source.exact(exact.multipliers, denominator), denominator)
     most = instance.problem.max_groups
     counts_groups = most is not None and (exact.sets.lengths == instance.types.count).any()
     return Certificate(

@@ -23,7 +23,7 @@ from kanon_milp.bounds.evaluation import Evaluator
 from kanon_milp.bounds.lagrangian_bound import VolumeAlgorithm
 from kanon_milp.bounds.parameters import PricingParameters, SubproblemParameters
 from kanon_milp.bounds.registry import BoundLimit
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, TooManyLevelVectorsError
 from kanon_milp.kernels.pattern_pricing import cheapest_vectors, price_vectors
 from kanon_milp.presolve.closures import Axis, closures_suffice, root_instance
 from kanon_milp.presolve.instance import Candidates, Instance, recode
@@ -59,7 +59,7 @@ class PatternPricing:
     """
 
     def __init__(self, problem: Problem, types: RowTypes) -> None:
-        """Raises InputError for too many level vectors, ValueError where closed candidates are not enough, or what they
+        """Raises TooManyLevelVectorsError, and ValueError where closed candidates are not enough, or what they
         cost depends on their labels."""
         if not closures_suffice(problem) or problem.recoding.costs:
             raise ValueError("this problem needs candidates that are not closed, or costs of labels")
@@ -68,8 +68,9 @@ class PatternPricing:
         self._used = [j for j, axis in enumerate(self._axes) if axis.top]
         self._heights = [self._axes[j].top + 1 for j in self._used]
         count = math.prod(self._heights)
-        if count > MAX_LEVEL_VECTORS or count * types.count**2 > MOST_KEYS:
-            raise InputError(f"{count:,} level vectors are too many to be priced one by one")
+        every = math.prod(column.height + 1 for column in self.root.levels.columns)
+        if every > MAX_LEVEL_VECTORS or count * types.count**2 > MOST_KEYS:
+            raise TooManyLevelVectorsError(f"{every:,} level vectors are too many to be priced one by one")
         classes = np.zeros((count, len(self._axes)), np.int64)
         if self._used:
             classes[:, self._used] = np.stack(np.unravel_index(np.arange(count), self._heights), axis=1)

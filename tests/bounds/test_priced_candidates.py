@@ -17,7 +17,7 @@ import kanon_milp as km
 from kanon_milp.bounds.dual import DualPoint, prove
 from kanon_milp.bounds.evaluation import Evaluator
 from kanon_milp.bounds.pattern_pricing import PatternPricing, PricedAscent
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, TooManyLevelVectorsError
 from kanon_milp.presolve.closures import closed_instance, sizes_suffice
 from kanon_milp.presolve.instance import Instance, compress_table, types_of
 from kanon_milp.system.arrays import Flags, Floats
@@ -120,3 +120,12 @@ def test_costs_of_labels_are_not_priced() -> None:
         assert not sizes_suffice(problem)
         with pytest.raises(ValueError, match="costs of labels"):
             PatternPricing(problem, types_of(problem, compress_table(problem)))
+
+
+def test_too_many_level_vectors_are_not_priced() -> None:
+    names = [f"q{j}" for j in range(21)]
+    problem = km.Problem(
+        km.Table.from_frame(pl.DataFrame({name: ["0", "1"] for name in names}), names), km.KAnonymity(2)
+    )
+    with pytest.raises(TooManyLevelVectorsError, match="2,097,152 level vectors are too many"):
+        PatternPricing(problem, types_of(problem, compress_table(problem)))
