@@ -17,10 +17,10 @@ from kanon_milp.errors import InputError
 from kanon_milp.presolve.ragged import Ragged
 from kanon_milp.presolve.row_types import RowTypes, compress
 from kanon_milp.problem.column_values import mixed_key
-from kanon_milp.problem.hierarchies import Label
+from kanon_milp.problem.hierarchies import ColumnLevels, Label
 from kanon_milp.problem.privacy.base import least_rows
 from kanon_milp.problem.problem import Problem
-from kanon_milp.problem.recoding import Choice, Levels, apply_recoding
+from kanon_milp.problem.recoding import Choice, Levels, apply_recoding, recoded_columns
 from kanon_milp.problem.records import Group
 from kanon_milp.system.arrays import Flags, Ints, Ints32
 
@@ -234,22 +234,33 @@ def table_as_group(types: RowTypes) -> Group:
     return Group.of(types.sensitive, rows)
 
 
-_RECODED: WeakKeyDictionary[RowTypes, tuple[Problem, Levels]] = WeakKeyDictionary()
+@dataclass(eq=False)
+class _Recoded:
+    """A problem's recoding over some row types: what was made of it so far."""
+
+    problem: Problem
+    columns: tuple[ColumnLevels, ...]
+    levels: Levels | None = None
+
+
+_RECODED: WeakKeyDictionary[RowTypes, _Recoded] = WeakKeyDictionary()
 
 
 def recode(problem: Problem, types: RowTypes, some: Choice | None = None) -> Levels:
-    """The problem's recoding over the domains that occur; all of it is made once, since level vectors may be a million.
+    """The problem's recoding over the domains that occur; columns and all level vectors are made once, since values and
+    vectors may be many.
 
     some: which level vectors to look at where all are allowed, as in `apply_recoding`.
     """
-    domains = types.domains[: len(types.names)]
-    if some is not None:
-        return apply_recoding(problem.recoding, problem.table, domains, some)
     known = _RECODED.get(types)
-    if known is None or known[0] is not problem:
-        known = problem, apply_recoding(problem.recoding, problem.table, domains)
-        _RECODED[types] = known
-    return known[1]
+    if known is None or known.problem is not problem:
+        domains = types.domains[: len(types.names)]
+        known = _RECODED[types] = _Recoded(problem, recoded_columns(problem.recoding, problem.table, domains))
+    if some is not None:
+        return apply_recoding(problem.recoding, problem.table, known.columns, some)
+    if known.levels is None:
+        known.levels = apply_recoding(problem.recoding, problem.table, known.columns)
+    return known.levels
 
 
 def with_candidates(problem: Problem, types: RowTypes, levels: Levels) -> Instance:

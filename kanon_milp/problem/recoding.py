@@ -296,14 +296,13 @@ class Levels:
         return self.only(np.unique(np.concatenate([*picked, top])))
 
 
-def apply_recoding(
-    recoding: Recoding, table: Table, domains: Sequence[Sequence[Label]], some: Choice = lambda _: None
-) -> Levels:
-    """Check a recoding against a table and turn it into level vectors with integer costs.
+def recoded_columns(
+    recoding: Recoding, table: Table, domains: Sequence[Sequence[Label]]
+) -> tuple[ColumnLevels, ...]:
+    """Check a recoding against a table, and apply its hierarchies.
 
-    domains: per quasi-identifier its distinct values (None: missing). some: which level vectors to look at where all
-    are allowed; None for all of them. Raises InputError for unknown columns, bad weights, a value that a hierarchy does
-    not cover, a bad or repeated pattern, and where all level vectors are too many.
+    domains: per quasi-identifier its distinct values (None: missing). Raises InputError for unknown columns, bad
+    weights, and a value that a hierarchy does not cover.
     """
     names = table.quasi_identifiers
     for what, named in (
@@ -329,6 +328,18 @@ def apply_recoding(
         given = recoding.level_costs.get(name) if of_label is None else of_label
         weight = exact_number(recoding.weights.get(name, 1), f'weight of column "{name}"')
         columns.append(column_levels(name, domain, hierarchy, given, weight, table.symbol))
+    return tuple(columns)
+
+
+def apply_recoding(
+    recoding: Recoding, table: Table, columns: Sequence[ColumnLevels], some: Choice = lambda _: None
+) -> Levels:
+    """Level vectors with integer costs.
+
+    columns: as `recoded_columns` has them. some: which level vectors to look at where all are allowed; None for all of
+    them. Raises InputError for a bad or repeated pattern, and where all level vectors are too many.
+    """
+    names = table.quasi_identifiers
     if recoding.mask is None:
         chosen = some(columns)
         vectors = _all_vectors(columns) if chosen is None else chosen
