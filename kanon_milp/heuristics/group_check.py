@@ -17,6 +17,8 @@ from kanon_milp.problem.privacy.base import facts_of, least_rows, satisfies
 from kanon_milp.problem.records import Group
 from kanon_milp.system.arrays import Ints
 
+FEW = 16  # times a group's row types are fewer than all joint values, from which on these are not gone through
+
 
 class _Different(NamedTuple):
     """A requirement that a group has exactly if it has so many rows at least, and of some attributes so many different
@@ -29,8 +31,15 @@ class _Different(NamedTuple):
     def holds(self, held: Ints, size: int) -> bool:
         """held: joint values that the group has, int64."""
         return size >= self.least and all(
-            np.count_nonzero(np.bincount(of_value[held])) >= different for of_value, different in self.attributes
+            _distinct(of_value[held], len(of_value)) >= different for of_value, different in self.attributes
         )
+
+
+def _distinct(values: Ints, domain: int) -> int:
+    """How many different ones of so many values these are."""
+    if len(values) * FEW < domain:
+        return len(np.unique(values))
+    return int(np.count_nonzero(np.bincount(values)))
 
 
 class GroupCheck:
@@ -75,22 +84,35 @@ class GroupCheck:
             return np.array([rows.sum()], dtype=np.int64)
         return np.bincount(self.code[members], weights=rows, minlength=len(self._values)).astype(np.int64)
 
+    def accepts(self, g: int | None, members: NDArray[np.integer[Any]], rows: Ints) -> bool:
+        """Whether candidate g, or (None) any group that is not exempt, may have so many rows of each member."""
+        if self.code is None or len(members) * FEW >= len(self._values):
+            return self.holds(g, self.by_value(members, rows))
+        held, at = np.unique(self.code[members], return_inverse=True)
+        counts = np.bincount(at, weights=rows).astype(np.int64)
+        return self._holds(g, held[counts > 0], counts[counts > 0])
+
     def holds(self, g: int | None, counts: Ints) -> bool:
         """Whether a candidate may have these counts, or (None) any group that is not exempt."""
-        if g is not None and counts.sum() < self.instance.least[g]:
+        held = np.flatnonzero(counts)
+        return self._holds(g, held, counts[held])
+
+    def _holds(self, g: int | None, held: Ints, counts: Ints) -> bool:
+        """The same of so many rows of each of these joint values alone."""
+        size = int(counts.sum())
+        if g is not None and size < self.instance.least[g]:
             return False
-        held, size = np.flatnonzero(counts), int(counts.sum())
         exempt = g is not None and bool(self.instance.exempt[g])
         for each in self._different:
             if not (exempt and each.requirement.exempts) and not each.holds(held, size):
                 return False
         if not self._others:
             return True
-        key = exempt, held.tobytes() + counts[held].tobytes()
+        key = exempt, held.tobytes() + counts.tobytes()
         if key not in self._known:
             asked = [r for r in self._others if not (exempt and r.exempts)]
             try:
-                self._known[key] = all(satisfies(requirement, self._group(counts)) for requirement in asked)
+                self._known[key] = all(satisfies(requirement, self._group(held, counts)) for requirement in asked)
             except UndecidedError:  # there may be other groups, of which it is known
                 self._known[key] = False
         return self._known[key]
@@ -106,16 +128,14 @@ class GroupCheck:
         used, begin = np.unique(assignment.candidate[order], return_index=True)
         groups = zip(used.tolist(), np.split(order, begin[1:]), strict=True) if len(used) else ()
         bad = [
-            g
-            for g, entries in groups
-            if not self.holds(g, self.by_value(assignment.row_type[entries], assignment.rows[entries]))
+            g for g, entries in groups if not self.accepts(g, assignment.row_type[entries], assignment.rows[entries])
         ]
         return np.array(bad, dtype=np.int64)
 
-    def _group(self, counts: Ints) -> Group:
+    def _group(self, held: Ints, counts: Ints) -> Group:
         if self.code is None:
             return Group(int(counts.sum()), table_group=self.instance.table_group)
-        tuples = {self._values[value]: int(counts[value]) for value in np.flatnonzero(counts).tolist()}
+        tuples = {self._values[value]: count for value, count in zip(held.tolist(), counts.tolist(), strict=True)}
         return Group.of(self.instance.problem.attributes, tuples, self.instance.table_group)
 
 
@@ -132,11 +152,7 @@ class UnplacedCheck(GroupCheck):
     def take(self, members: NDArray[np.integer[Any]], rows: Ints) -> None:
         """Rows that are placed are no longer left over."""
         if self.code is not None:
-            self._left -= self.by_value(members, rows)
-
-    def accepts(self, g: int | None, members: NDArray[np.integer[Any]], rows: Ints) -> bool:
-        """Whether candidate g, or (None) any group that is not exempt, may have so many rows of each member."""
-        return self.holds(g, self.by_value(members, rows))
+            np.subtract.at(self._left, self.code[members], rows)
 
     def most(self, g: int | None, members: NDArray[np.integer[Any]], rows: Ints) -> Ints | None:
         """As many of these rows as candidate g, or (None) any group that is not exempt, may have: all, or those below a

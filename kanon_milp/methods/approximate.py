@@ -6,6 +6,7 @@ The groups are released as cheaply as the recoding allows, so that their loss co
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -85,15 +86,16 @@ class Part:
 
 
 def divide(instance: Instance, whole: Part, check: GroupCheck, limit: Limit, *, relaxed: bool) -> Iterator[Part]:
-    """The parts that no allowable cut is left in; at the limit, what there is then.
+    """The parts that no allowable cut is left in; at the limit, what there is then: parts of about equally many rows.
 
     The column of a cut is the one in which the part is widest, relative to the table; if that cannot be cut, the next.
     """
-    axes = [Axis.of(instance, j) for j in range(len(instance.types.names))]
-    open_ = [whole]
+    axes, least = [Axis.of(instance, j) for j in range(len(instance.types.names))], instance.smallest_size
+    open_ = deque([whole])
     while open_:
-        part = open_.pop()
-        cut = None if limit.over else next(_cuts(part, axes, check, relaxed=relaxed), None)
+        part = open_.popleft()
+        done = limit.over or part.rows.sum() < 2 * least
+        cut = None if done else next(_cuts(part, axes, check, relaxed=relaxed), None)
         if cut is None:
             yield part
         else:
@@ -112,7 +114,7 @@ def _cuts(part: Part, axes: Sequence[Axis], check: GroupCheck, *, relaxed: bool)
 
 
 def _allowed(check: GroupCheck, part: Part) -> bool:
-    return check.holds(None, check.by_value(part.types, part.rows))
+    return check.accepts(None, part.types, part.rows)
 
 
 @dataclass(frozen=True, eq=False)

@@ -269,7 +269,7 @@ class _Lattice:
             ends = np.cumsum(np.bincount(of_type, minlength=len(sizes)))
             for number in np.flatnonzero(kept).tolist():
                 inside = order[ends[number - 1] if number else 0 : ends[number]]
-                kept[number] = self._check.holds(None, self._check.by_value(inside, types.counts[inside]))
+                kept[number] = self._check.accepts(None, inside, types.counts[inside])
         return _Classes(of_type, sizes, kept)
 
     def _feasible(self, classes: _Classes) -> bool:

@@ -43,12 +43,12 @@ from kanon_milp.system.parameters import number, parameters
 class SomePatternsParams:
     """Rounds over some level vectors."""
 
-    greedy_share: float = number(0.8, "of the time left, for a first table by greedy", most=1)
-    greedy_seconds: float = number(1.0, "seconds for it, at least")
-    baseline_share: float = number(
-        0.05, "of the time left, for one by mondrian and by full-domain recoding each", most=1
+    greedy_share: float = number(0.8, "of the time left, for a table by greedy", most=1)
+    first_seconds: float = number(1.0, "seconds for it, and for the one by mondrian before it, at least")
+    baseline_share: float = number(0.05, "of the time left, for one by full-domain recoding", most=1)
+    instead_share: float = number(
+        0.3, "the same, where greedy has found none or was cut short, and for the one by mondrian", most=1
     )
-    instead_share: float = number(0.3, "the same, where greedy has found none or was cut short", most=1)
     bound_share: float = number(0.15, "of the time left, for the bound", most=1)
     candidates_share: float = number(0.1, "of the time left, for the candidates of a round", most=1)
     round_share: float = number(0.5, "of the time left, for a round, where there is time for another one", most=1)
@@ -60,12 +60,14 @@ class SomePatternsParams:
 
 
 def solve_some_patterns(session: Session) -> Result:
-    """Greedy goes over all level vectors, or Mondrian or full-domain recoding is better; then the hybrid method works
-    over those of the best table and their neighbours in the lattice, round by round.
+    """Mondrian has a table soon, greedy goes over all level vectors, or full-domain recoding is better; then the hybrid
+    method works over those of the best table and their neighbours in the lattice, round by round.
 
     What a round proves holds for its level vectors alone, so the bound is that of `cheapest_without_candidates`.
     """
-    search = _Search(session, recode(session.problem, session.prepared.before.types), limit_of_search(session))
+    with session.clock.step("candidates"):
+        levels = recode(session.problem, session.prepared.before.types)
+    search = _Search(session, levels, limit_of_search(session))
     if groups_not_alone(session.problem):
         return search.fallback()
     search.begin()
@@ -102,17 +104,17 @@ class _Search:
         from kanon_milp.heuristics.greedy import greedy_partition
 
         session, before, params = self.session, self.session.prepared.before, self.params
+        if not groups_not_merging(session.problem):
+            with session.clock.step("search"):
+                partition = mondrian_partition(before, self.limit.share(params.instead_share, params.first_seconds))
+            if partition is not None:
+                self._release(partition)
         with session.clock.step("search"):
-            limit = self.limit.share(params.greedy_share, params.greedy_seconds)
+            limit = self.limit.share(params.greedy_share, params.first_seconds)
             partition = greedy_partition(before, limit)
         share = params.instead_share if partition is None or limit.over else params.baseline_share
         if partition is not None:
             self._release(partition)
-        if not groups_not_merging(session.problem):
-            with session.clock.step("search"):
-                partition = mondrian_partition(before, self.limit.share(share))
-            if partition is not None:
-                self._release(partition)
         if not (math.isinf(self.limit.ends) or full_domain.refuses(session.problem)):  # it may take for ever
             with session.clock.step("search"):
                 partition = full_domain.full_domain_partition(session, self.limit.share(share))
@@ -271,7 +273,8 @@ class _Search:
 
     def _release(self, partition: Partition) -> None:
         """Take a table by its groups, each of which keeps as much as the recoding allows."""
-        made = released_partition(self.session.prepared.before, partition)
+        with self.session.clock.step("assign"):
+            made = released_partition(self.session.prepared.before, partition)
         if made is not None and self._better(made[1].cost * made[0].levels.unit):
             instance, assignment = made
             prepared, began = (

@@ -223,8 +223,19 @@ def types_of(problem: Problem, types: RowTypes) -> RowTypes:
     return types.split_by(problem.attributes) if problem.attributes else types
 
 
+_TABLES: WeakKeyDictionary[RowTypes, Group] = WeakKeyDictionary()
+
+
 def table_as_group(types: RowTypes) -> Group:
-    """All rows as one group: joint counts of the sensitive attributes that the types are split by."""
+    """All rows as one group: joint counts of the sensitive attributes that the types are split by; made once, since
+    values may be as many as rows."""
+    found = _TABLES.get(types)
+    if found is None:
+        found = _TABLES[types] = _counted(types)
+    return found
+
+
+def _counted(types: RowTypes) -> Group:
     if not types.split:
         return Group(types.n)
     domains = types.domains[len(types.names) :]

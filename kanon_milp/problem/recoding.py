@@ -296,9 +296,7 @@ class Levels:
         return self.only(np.unique(np.concatenate([*picked, top])))
 
 
-def recoded_columns(
-    recoding: Recoding, table: Table, domains: Sequence[Sequence[Label]]
-) -> tuple[ColumnLevels, ...]:
+def recoded_columns(recoding: Recoding, table: Table, domains: Sequence[Sequence[Label]]) -> tuple[ColumnLevels, ...]:
     """Check a recoding against a table, and apply its hierarchies.
 
     domains: per quasi-identifier its distinct values (None: missing). Raises InputError for unknown columns, bad
