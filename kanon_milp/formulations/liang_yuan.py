@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pyomo.core as pyo
+import pyomo.environ as pyo
 
 from kanon_milp.errors import InputError
 from kanon_milp.formulations.strong import (

@@ -27,7 +27,7 @@ from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import Capability, LinearModel, Progress, SolverOptions, SolverResult, StopReason
 from kanon_milp.solvers.adapter import Setting
 from kanon_milp.solvers.checked import solve_checked, with_integers_rounded
-from kanon_milp.solvers.model import check_numbers
+from kanon_milp.solvers.model import beyond_floats, check_numbers
 from kanon_milp.solvers.proof import INTEGRAL_GAP, REGISTERED
 from kanon_milp.solvers.pyomo_arrays import PyomoArrays
 from kanon_milp.system.clock import Clock
@@ -215,6 +215,8 @@ def solve_direct(
     except Over:
         return session.end(_too_late(session, known, own=own))
     check_numbers(compiled.linear)
+    if own and (said := beyond_floats(compiled.linear)):
+        return session.end(session.fallback(known.stopped("error", said)))
     session = _suited_to_mixed(session, compiled, model)
     compiled, scale = scale_of(instance, model, compiled, session.adapter, own=own)
     restricted, linear = RestrictedModel(instance, model, compiled, own), compiled.linear

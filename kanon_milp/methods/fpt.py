@@ -162,6 +162,7 @@ def _ilp(session: Session, chosen: Flags) -> Assignment | None:
     if answer.stop_reason in (StopReason.TIME_LIMIT, StopReason.INTERRUPTED):
         raise Over
     if answer.x is None or answer.stop_reason is not StopReason.OPTIMAL:
-        raise SolverError(f"{session.adapter.name} has not solved a row assignment: {answer.stop_reason.value}")
+        why = answer.message or answer.stop_reason.value
+        raise SolverError(f"{session.adapter.name} has not solved a row assignment: {why}")
     found = model.assignment(answer.x)
     return replace(found, candidate=np.flatnonzero(chosen)[found.candidate])

@@ -90,7 +90,8 @@ def solve_hybrid(session: Session, tracker: Tracker | None = None, more: Sequenc
     with begun(Known, session, limit_of_search(session), tracker) as known:
         switches = session.parameters.of(PhaseSwitches)
         kinds = (*PHASES, *REGISTERED.values())
-        phases = [*more, *(kind() for kind in kinds if getattr(switches, switch(kind.name), True))]
+        known.off = frozenset(each.name for each in kinds if not getattr(switches, switch(each.name), True))
+        phases = [*more, *(kind() for kind in kinds if kind.name not in known.off)]
         rounds = known.sizes_only and known.fits and not (few_row_types(known) or known.counted)
         run_phases(known, phases, rounds=rounds)
     return session.end(outcome_of(known))

@@ -129,7 +129,8 @@ class Known:
     constructed_by: the multipliers that a table was constructed by. concurrent: how many phases run in the place of a
     worker. notes: what the result is to say. refuted: how a model of all tables has ended elsewhere that has no
     solution. valued: what is known where more than sizes is required. sizes_only: whether nothing else is required, or
-    the rest is left out. ended: whether the session ends whatever else could be done.
+    the rest is left out. ended: whether the session ends whatever else could be done. off: names of the phases that the
+    user has left out.
     """
 
     session: Session
@@ -152,6 +153,7 @@ class Known:
     refuted: LastModel | None = None
     valued: MoreThanSizes | None = None
     sizes_only: bool = False
+    off: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         self.limit = self.whole

@@ -414,7 +414,7 @@ class Lagrangian(ByShare):
         known.tracker.higher(relaxed.registered, (REGISTERED,))
         if not (alone.limit.over or alone.settled):
             Construction().run(alone, alone.limit)
-        if relaxed.best is not None and relaxed.best is not known.best:
+        if SearchBySizes.name not in known.off and relaxed.best is not None and relaxed.best is not known.best:
             failing = GroupCheck(session.instance).refused(relaxed.best)
             if len(failing) <= known.get(BySizesParams).failing * len(np.unique(relaxed.best.candidate)):
                 valued.by_sizes = alone

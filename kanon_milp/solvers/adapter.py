@@ -32,7 +32,7 @@ from kanon_milp.solvers.call import (
     StopReason,
     Watch,
 )
-from kanon_milp.solvers.model import LinearModel, check_numbers, complaint, complete_point, usable_start
+from kanon_milp.solvers.model import LinearModel, beyond_floats, check_numbers, complaint, complete_point, usable_start
 from kanon_milp.system.arrays import Floats
 
 MAX_SEED = 2**31 - 1
@@ -291,8 +291,11 @@ class SolverAdapter:
 
 
 def check_input(model: LinearModel, options: SolverOptions) -> None:
-    """Raise InputError for numbers that no solver should see, in the model or in the options."""
+    """Raise InputError for numbers that no solver should see, in the model or in the options, SolverError for a model
+    with coefficients that floating point does not hold."""
     check_numbers(model)
+    if said := beyond_floats(model):
+        raise SolverError(said)
     if options.time_limit is not None and not options.time_limit >= 0:
         raise InputError(f"the time limit must be at least 0 seconds, not {options.time_limit}")
     if options.threads < 1:

@@ -14,6 +14,7 @@ from kanon_milp.system.arrays import Flags, Floats
 
 FEASIBILITY = 1e-6  # by how much a start may violate a constraint, a bound or an integrality
 VIOLATION = 1e-5  # relative to the largest value (text files have about eight digits); a point beyond is none
+EXACT = 2.0**53  # integers up to here are what they are in floating point
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +87,18 @@ def check_numbers(model: LinearModel) -> None:
         raise InputError(f"model {model.name!r} contains a NaN")
     if not (np.isfinite(model.c).all() and np.isfinite(model.A.data).all() and math.isfinite(model.offset)):
         raise InputError(f"model {model.name!r} contains an infinite coefficient")
+
+
+def beyond_floats(model: LinearModel) -> str:
+    """Why the constraints cannot be handed over: coefficients that floating point does not hold; empty if they can."""
+    largest = float(np.abs(model.A.data).max(initial=0.0))
+    if largest <= EXACT:
+        return ""
+    return (
+        f"the constraints of the model have coefficients up to {largest:.1g}, which floating point does not hold "
+        "exactly: take values or parameters with fewer digits, the method search or subset_dp, or the formulation "
+        "groups"
+    )
 
 
 def complaint(model: LinearModel, x: Floats) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from fractions import Fraction
 
+import polars as pl
 import pytest
 from ablation import PARTS
 from census import Q8, census, census_problem
@@ -64,3 +65,16 @@ def test_what_a_thread_of_a_users_code_claims_is_no_proof() -> None:
     assert (tracker.proven, tracker.registered) == (3, 9)
     tracker.higher(5, ("own bound",))
     assert tracker.proven == 5
+
+
+def test_without_the_search_by_sizes_other_phases_take_its_place() -> None:
+    people = census(300).with_columns(pl.Series("patient", [str(i % 280) for i in range(300)]))
+    table = km.Table.from_frame(people.select([*Q8, "patient"]), Q8, unit="patient")
+    ran = []
+    for used in (True, False):
+        parameters = {"phases.search_by_sizes": used, "by_sizes.failing": 1.0}
+        found = km.solve(km.Problem(table, km.KAnonymity(5)), method="search", time_limit=6, parameters=parameters)
+        assert found.verified
+        ran.append({run.name for run in found.phases})
+    assert "search by sizes" in ran[0]
+    assert "search" in ran[1]

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kanon_milp as km
-from kanon_milp.problem.distances import MatrixDistance, OrderedDistance
+from kanon_milp.problem.distances import MatrixDistance, NumericDistance, OrderedDistance
 from kanon_milp.problem.exact import largest_below, smallest_above
 from kanon_milp.problem.privacy.delta_disclosure import Base, below_power
 from kanon_milp.problem.records import Group
@@ -297,3 +297,23 @@ def test_a_share_just_below_one_asks_for_another_value(over: str, method: str) -
     for privacy in (km.LDiversity(over), km.AlphaKAnonymity(1 / Fraction(over), 1)):
         problem = km.Problem(table, privacy)
         assert km.solve(problem, method=method).require_optimal().objective == expected
+
+
+@pytest.mark.parametrize("solver", ["highs", "cbc"])
+def test_coefficients_beyond_floating_point_prove_nothing(solver: str) -> None:
+    """CBC called such a model infeasible, which has a table of loss 6."""
+    rows, values = ["00", "11", "12", "10", "22"], ["1000000000", *["479862.568539"] * 4]
+    values[2] = "1"
+    frame = pl.DataFrame({"a": [row[0] for row in rows], "b": [row[1] for row in rows], "s": values})
+    problem = km.Problem(
+        km.Table.from_frame(frame, ["a", "b"], "s"),
+        km.TCloseness("0.998999999", distance=NumericDistance()),
+        km.Suppression({"a": 2, "b": 2}),
+        max_groups=3,
+        min_groups=2,
+        cost_bound=12,
+    )
+    found = km.solve(problem, solver, method="milp")
+    assert (found.stop_reason, found.proof) == ("error", "none")
+    assert "which floating point does not hold exactly" in found.message
+    assert km.solve(problem, method="milp", formulation="groups").require_optimal().objective == 6
