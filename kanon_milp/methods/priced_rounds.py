@@ -16,7 +16,7 @@ import numpy as np
 
 from kanon_milp.bounds.dual import DualPoint
 from kanon_milp.bounds.pattern_pricing import PatternPricing, PricedAscent
-from kanon_milp.methods.approximate import mondrian_partition
+from kanon_milp.heuristics.greedy import suppress_all
 from kanon_milp.methods.hybrid import limit_of_search
 from kanon_milp.methods.outcome import Bound, Found, Outcome, Scale
 from kanon_milp.methods.phases import Known
@@ -39,10 +39,9 @@ from kanon_milp.system.parameters import Parameters, number, parameters
 class PricedParams:
     """Rounds over candidates that are priced. Tuned on all of Adult with hierarchies, k = 5."""
 
-    mondrian_share: float = number(0.05, "of the time, for a first table by Mondrian", most=1)
-    seconds: float = number(4.0, "of the first round, where there is time for another one", least=1e-3)
+    seconds: float = number(5.0, "of the first round, where there is time for another one", least=1e-3)
     longer: float = number(3.0, "times as long is each round", least=1)
-    bound_share: float = number(0.5, "of a round, for the bound at most", most=1)
+    bound_share: float = number(0.6, "of a round, for the bound at most", most=1)
     open_limit: float = number(2.0, "cells, φ of the candidates that tables are made of")
     pair_limit: float = number(2.0, "cells, reduced cost of their pairs")
     releases: float = number(2.0, "times what a release and its check take is left at the end")
@@ -74,13 +73,9 @@ class _PricedSearch:
     phases: list[PhaseRun] = field(default_factory=list)
 
     def begin(self) -> None:
-        """The table that was given to start with, or one by Mondrian; and what all rows lose at least."""
+        """The table that was given to start with, and what all rows lose at least."""
         session, before = self.session, self.session.prepared.before
         self.params, self.unit = session.parameters.of(PricedParams), before.levels.unit
-        with session.clock.step("search"):
-            partition = mondrian_partition(before, self.limit.share(self.params.mondrian_share))
-        if partition is not None:
-            self._release(partition)
         if session.start is not None:
             self._release(partition_of_groups(before, session.start))
         with session.clock.step("bound"):
@@ -141,7 +136,8 @@ class _PricedSearch:
                 ascent.multipliers, params.open_limit, params.pair_limit, None if self.table is None else self.table[0]
             )
             dual = ascent.point(near)
-        instance, known = near.instance, None
+        instance = near.instance
+        known = suppress_all(instance)  # there is a candidate of all rows
         if self.table is not None:
             numbers, best = source.numbers(near, self.table[0]), self.table[1]
             known = Assignment(best.row_type, numbers[best.candidate], best.rows, best.cost).checked(instance)
