@@ -146,7 +146,11 @@ def _read_by_form(values: Collection[str], forms: Mapping[str, tuple[str, ...]])
 
 def asked_form(values: Collection[str]) -> str:
     """What to write behind --dates COLUMN= to say the form of such dates, all that it may be."""
-    return " or --dates COLUMN=".join(possible_forms(values) or ["%d/%m/%Y (day first)", "%m/%d/%Y"])
+    return _asked(possible_forms(values))
+
+
+def _asked(possible: list[str]) -> str:
+    return " or --dates COLUMN=".join(possible or ["%d/%m/%Y (day first)", "%m/%d/%Y"])
 
 
 def looks_like_date(value: str) -> bool:
@@ -167,8 +171,8 @@ def _part(values: Collection[str]) -> str | None:
     """What most values are where none is a day: months, quarters or years; None where no value is one of them."""
     read = {part: sum(form.fullmatch(value) is not None for value in values) for part, (form, _) in PARTS.items()}
     most = max(read, key=lambda part: read[part])
-    no_days = date_form(values) is None and not any(iso_date(value) for value in values)
-    return most if read[most] and no_days else None
+    no_days = read[most] and not any(iso_date(value) for value in values) and date_form(values) is None
+    return most if no_days else None
 
 
 def _read_part(part: str, value: str) -> datetime | None:
@@ -231,13 +235,13 @@ def _way(values: Values, form: str | None) -> tuple[Reader, str]:
         if not any(map(read, values.present)) and (possible := possible_forms(values.present)):
             others = f", as they are of the form {' or '.join(possible)}"
         return read, f"a date of the form {form}{others}"
-    found = date_form(values.present)
-    if found is not None and not any(iso_date(value) for value in values.present):
+    found = None if any(iso_date(value) for value in values.present) else date_form(values.present)
+    if found is not None:
         return date_reader(found), f"a date of the form {found}"
-    asked, one = asked_form(values.present), (possible_forms(values.present) or ["%m/%d/%Y"])[0]
+    possible = possible_forms(values.present)
     return iso_date, (
-        f"a date such as 2024-03-17 (say how others are written: --dates COLUMN={asked}, `hierarchy --dates ... "
-        f"--format {one}`, or format=...)"
+        f"a date such as 2024-03-17 (say how others are written: --dates COLUMN={_asked(possible)}, "
+        f"`hierarchy --dates ... --format {(possible or ['%m/%d/%Y'])[0]}`, or format=...)"
     )
 
 
