@@ -49,7 +49,12 @@ relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, H
 
 # none but the pairs of the table are near
 NOTHING_NEAR = Parameters(
-    {"search.near_open": -math.inf, "search.near_pair": -math.inf, "neighbourhoods.seconds": 60.0}
+    {
+        "search.near_open": -math.inf,
+        "search.near_pair": -math.inf,
+        "search.shortest": 60.0,
+        "neighbourhoods.seconds": 60.0,
+    }
 )
 
 
