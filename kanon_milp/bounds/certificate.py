@@ -71,6 +71,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -84,9 +85,9 @@ from kanon_milp.bounds.packing_cuts import PackingCuts, mapped_sets
 from kanon_milp.bounds.pattern_pricing import PatternPricing
 from kanon_milp.bounds.rank_one_cuts import RankOneCuts
 from kanon_milp.bounds.relaxations import relaxations_of
-from kanon_milp.errors import InputError, unreadable
+from kanon_milp.errors import InputError, TooManyLevelVectorsError, unreadable
 from kanon_milp.kernels.volume import dot
-from kanon_milp.presolve.closures import sizes_suffice
+from kanon_milp.presolve.closures import closed_instance, closures_suffice, sizes_suffice
 from kanon_milp.presolve.instance import Instance, compress_table, prepare, recode, types_of, with_candidates
 from kanon_milp.presolve.reductions import Dominance, Viability
 from kanon_milp.presolve.row_types import RowTypes
@@ -225,7 +226,16 @@ def certified_instance(problem: Problem) -> Instance:
     """
     relaxed = _certified_problem(problem)
     types = compress_table(relaxed)
-    levels = recode(relaxed, types)
+    try:
+        levels = recode(relaxed, types)
+    except TooManyLevelVectorsError:
+        if not closures_suffice(relaxed):
+            raise
+        # the same candidates, but for those that lose as much and cover as much as others
+        closed = closed_instance(relaxed, types)
+        if closed is None:
+            raise
+        return closed
     split = with_candidates(relaxed, types_of(relaxed, types), levels)
     # the same candidates in the same order, over other row types
     instance = replace(with_candidates(relaxed, types, levels), table_group=split.table_group)
@@ -249,9 +259,11 @@ def certify(problem: Problem, dual: DualPoint, denominator: int | None = None) -
     loss. Where the multipliers are too large for the denominator
     (`DENOMINATOR` or, with rank-1 cuts, `FINE` where none is given), a smaller one is taken.
     """
-    relaxed, source = _certified_problem(problem), None
+    relaxed = _certified_problem(problem)
+    source: PatternPricing | None = None
     if sizes_suffice(relaxed) and not (dual.sets.lists or dual.rank_one_cuts.count):
-        source = PatternPricing(relaxed, compress_table(relaxed))
+        with suppress(TooManyLevelVectorsError):  # candidates are listed then
+            source = PatternPricing(relaxed, compress_table(relaxed))
     instance = certified_instance(problem) if source is None else source.root
     dual = _of_distinct_rows(problem, instance, dual)
     levels, n = instance.levels, instance.types.n

@@ -184,7 +184,7 @@ class Result:
 
         time_limit: seconds. interrupt: set by whoever wants it to stop. Raises InputError where the loss is not what is
         minimized, NotProvenError where it has to end before there is a certificate, and where there are too many level
-        vectors for the checker.
+        vectors for one with sensitive values.
         """
         seconds = math.inf if time_limit is None else real_number(time_limit, "time_limit", "a number of seconds")
         limit = Limit(time.perf_counter() + seconds, interrupt)
@@ -194,7 +194,7 @@ class Result:
             why = "it was interrupted" if limit.asked else "the time limit is too short"
             raise NotProvenError(f"no certificate: {why}") from None
         except TooManyLevelVectorsError as error:
-            raise NotProvenError(f"no certificate, whose checker lists all level vectors: {error}") from None
+            raise NotProvenError(f"no certificate without a list of all level vectors: {error}") from None
 
     def with_bound_of(self, certificate: Certificate) -> Result:
         """The result with the bound that a certificate of `certify` proves, where it says more than is known.

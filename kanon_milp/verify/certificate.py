@@ -24,10 +24,13 @@ from kanon_milp.problem.records import Label
 from kanon_milp.system.arrays import Ints
 from kanon_milp.verify.cells import ColumnRule, Rules
 from kanon_milp.verify.claims import PLURAL, WHAT, Claim, ClaimedRequirement, HasDict, claimed, in_words
+from kanon_milp.verify.closures import TooManyGroupsError
 from kanon_milp.verify.definitions import GroupNeeds, group_needs
-from kanon_milp.verify.dual import ChargedLimits, Held, LevelVectors, Released, dual_value, every_row_has_a_place
+from kanon_milp.verify.dual import Below, ChargedLimits, Held, LevelVectors, Released, dual_value, every_row_has_a_place
 from kanon_milp.verify.group_costs import LIMIT, CodedLimits
 from kanon_milp.verify.tables import BoundProblem, Original, RecodingData, SuppressedRows, TableData
+
+MOST_VECTORS = 1 << 20  # level vectors that are gone through one by one
 
 
 @dataclass(frozen=True)
@@ -139,14 +142,20 @@ class _Expected:
         names = [*self.table.quasi_identifiers, *(self.values if claim.by_value else ())]
         types = distinct(self.table.keys, names)
         rows = types["rows"].to_numpy().astype(np.int64)
-        vectors = list(itertools.product(*(range(rule.height + 1) for rule in columns)))
+        top = tuple(rule.height for rule in columns)
+        # too many level vectors are not listed, but for the top
+        wide = self.rules.allowed is None and math.prod(height + 1 for height in top) > MOST_VECTORS
         if self.rules.allowed is not None:
             vectors = sorted(self.rules.allowed)
+        else:
+            vectors = [top] if wide else list(itertools.product(*(range(height + 1) for height in top)))
         problems = [*self.differences(claim), *self._impossible(claim, types.height, vectors)]
+        if wide and claim.by_value:
+            problems.append("there are too many level vectors for a certificate with sensitive values")
         costs = [self.rules.cost(vector) for vector in vectors]
         cells = [label_costs(rule, types[f"c{j}"]) for j, rule in enumerate(columns) if rule.label_costs is not None]
         # where some cost depends on labels, that of each cell is a number of units, else that of each row
-        parts = [cost for rule in columns for cost in rule.costs] if cells else costs
+        parts = [cost for rule in columns for cost in rule.costs] if cells or wide else costs
         parts += [cost for of_column in cells for cost in of_column.values()]
         if min(parts, default=Fraction(0)) < 0:
             raise InputError("weights, level costs and costs of labels must not be negative")
@@ -161,11 +170,13 @@ class _Expected:
         most = max(costs, default=Fraction(0)) + sum(max(of_column.values()) for of_column in cells)
         if _largest(claim, int(most / unit), rows) >= LIMIT:
             return self.report(claim, None, ["the multipliers are too large or too fine to be checked"])
-        top, needs = tuple(rule.height for rule in columns), self.needs
+        needs = self.needs
+        below = Below([[int(cost / unit) for cost in rule.costs] for rule in columns], needs.strict) if wide else None
         allowed = LevelVectors(
             np.array(vectors, dtype=np.int64),
             unit_costs,
             [needs.exempt if vector == top else needs.strict for vector in vectors],
+            below,
         )
         released = [Released.of(rule, types[f"c{j}"], unit) for j, rule in enumerate(columns)]
         asked = {supply.attribute for supply in needs.strict.supplies} | (
@@ -179,18 +190,21 @@ class _Expected:
                 for name, each in needs.limits.items()
             }
             limits = ChargedLimits(coded, claim.charges)
-        total = dual_value(
-            released,
-            rows,
-            held,
-            np.array(claim.multipliers, dtype=np.int64),
-            allowed,
-            claim.denominator,
-            claim.packing_cuts,
-            claim.rank_one_cuts,
-            limits,
-            self.problem.get("max_groups"),
-        )
+        try:
+            total = dual_value(
+                released,
+                rows,
+                held,
+                np.array(claim.multipliers, dtype=np.int64),
+                allowed,
+                claim.denominator,
+                claim.packing_cuts,
+                claim.rank_one_cuts,
+                limits,
+                self.problem.get("max_groups"),
+            )
+        except TooManyGroupsError as error:
+            return self.report(claim, None, [str(error)])
         # the loss of every table is an integral number of units
         bound = max(math.ceil(Fraction(total, claim.denominator)), 0) * unit
         exists = (

@@ -40,7 +40,8 @@ group of a table is within the limits, and the union x_g + x_g' of two groups wi
 
 The terms of ν are not negative, so where φ_g without them is not, no search is needed. Where it is,
 `kanon_milp.verify.rank_one` searches for φ_g, or for something smaller, which proves less.
-Every level vector is gone through on its own, so a table of any size needs little memory.
+Every level vector is gone through on its own, so a table of any size needs little memory. Where there are too many,
+`kanon_milp.verify.closures` finds the groups with φ < 0 that are not dominated.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ from kanon_milp.errors import InputError
 from kanon_milp.problem.records import Label
 from kanon_milp.system.arrays import Flags, Ints
 from kanon_milp.verify.cells import ColumnRule
+from kanon_milp.verify.closures import Column, alike, closed_sets, open_values
 from kanon_milp.verify.definitions import Need, Supply
 from kanon_milp.verify.group_costs import LIMIT, CodedLimits, least_costs
 from kanon_milp.verify.rank_one import Penalties, RankOneCut
@@ -119,11 +121,34 @@ CACHED = 128  # level vectors whose groups are remembered, for ties
 @dataclass(frozen=True, eq=False)
 class LevelVectors:
     """The allowed level vectors: levels int64 (p, m), loss of one row in units, as far as it does not depend on labels,
-    and what a group needs for each."""
+    and what a group needs for each. below: all that are not listed, None for none."""
 
     levels: Ints
     costs: Sequence[int]
     least: Sequence[Need]
+    below: Below | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Below:
+    """All level vectors below the top, where that alone is listed. costs: of each level of each column, in units, as
+    far as they do not depend on labels. need: what a group needs for each."""
+
+    costs: Sequence[Sequence[int]]
+    need: Need
+
+    def columns(self, released: Sequence[Released]) -> list[Column]:
+        """With what their labels lose."""
+        return [
+            Column(
+                each.of_row,
+                each.labels,
+                np.array(costs, dtype=np.int64)[:, None]
+                + (0 if each.losses is None else each.losses)
+                + np.zeros_like(each.of_row),
+            )
+            for costs, each in zip(self.costs, released, strict=True)
+        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,22 +259,46 @@ def dual_value(
     penalties = Penalties([replace(cut, rows=place[cut.rows]) for cut in cuts], rows)
     moved = {name: replace(each, row=place[each.row]) for name, each in held.items()}
     table = _Rows([column.in_order(order) for column in columns], rows, moved, vectors)
-    for v in range(len(vectors.costs)):
-        groups = _Groups.of(table.released(v))
-        reduced, least = table.losses(v) * denominator - multipliers, vectors.least[v].size
-        surcharge = groups.surcharge(counts)
-        phi = groups.open_values(rows, reduced, least) + surcharge
+
+    def below_zero(groups: _Groups, reduced: Ints, need: Need, v: int | None) -> int:
+        """Σ min(0, φ_g). reduced: of each row; v: their level vector, None for groups that are not dominated."""
+        surcharge = groups.surcharge(counts, len(rows))
+        phi = open_values(rows[groups.members], reduced[groups.members], groups.begins, need.size) + surcharge
         open_groups = phi < 0
-        open_groups[open_groups] = table.supplied(v, groups.only(open_groups))
-        open_groups[open_groups] = ~table.dominated(v, groups.only(open_groups))
+        open_groups[open_groups] = table.supplied(need, groups.only(open_groups))
+        if v is not None:
+            open_groups[open_groups] = ~table.dominated(v, groups.only(open_groups))
         chosen = groups.only(open_groups)
         fixed = surcharge[open_groups]
-        found = penalties.add(phi[open_groups], fixed, chosen.members, chosen.begins, reduced, least)
+        found = penalties.add(phi[open_groups], fixed, chosen.members, chosen.begins, reduced, need.size)
         if values is not None:
+            assert v is not None
             charges = values.of_groups(vectors.levels[v].tolist(), chosen.members, chosen.begins)
-            within = least_costs(values.asked, rows, reduced, (chosen.members, chosen.begins), least, charges) + fixed
+            by_group = chosen.members, chosen.begins
+            within = least_costs(values.asked, rows, reduced, by_group, need.size, charges) + fixed
             found = np.minimum(np.maximum(found, within), 0).tolist()
-        total += sum(found)
+        return sum(found)
+
+    if (below := vectors.below) is not None:
+        exempt = vectors.least[0] != below.need
+        for sets in closed_sets(
+            below.columns(table.columns), rows, multipliers, denominator, below.need.size, top=not exempt
+        ):
+            if not (counts or cuts or below.need.supplies):
+                total += sum(sets.phi.tolist())
+                continue
+            # those of one level vector have no row in common
+            _, vector = np.unique(sets.levels, axis=0, return_inverse=True)
+            for each in range(int(vector.max(initial=-1)) + 1):
+                some = sets.only(vector.ravel() == each)
+                reduced = -multipliers
+                reduced[some.members] += np.repeat(some.loss * denominator, some.sizes)
+                total += below_zero(_Groups(some.members, some.begins), reduced, below.need, None)
+        if not exempt:
+            return int(total)
+    for v in range(len(vectors.costs)):
+        reduced = table.losses(v) * denominator - multipliers
+        total += below_zero(_Groups.of(table.released(v)), reduced, vectors.least[v], v)
     return int(total)
 
 
@@ -262,7 +311,7 @@ def every_row_has_a_place(
     for v in np.argsort(-vectors.levels.sum(axis=1), kind="stable").tolist():  # the most general ones have most rows
         groups = _Groups.of(table.released(v))
         enough = np.add.reduceat(rows[groups.members], groups.begins) >= vectors.least[v].size
-        enough[enough] = table.supplied(v, groups.only(enough))
+        enough[enough] = table.supplied(vectors.least[v], groups.only(enough))
         without[groups.only(enough).members] = False
         if not without.any():
             return True
@@ -274,6 +323,7 @@ def _least_size(count: PackingCut, columns: Sequence[Released], vectors: LevelVe
     top = (vectors.levels == [column.top for column in columns]).all(axis=1).tolist()
     everything = len(count.rows) == columns[0].of_row.shape[1]
     sizes = [least.size for least, is_top in zip(vectors.least, top, strict=True) if everything or not is_top]
+    sizes += [] if vectors.below is None else [vectors.below.need.size]
     return max(min(sizes, default=1), 1)
 
 
@@ -296,14 +346,15 @@ class _Groups:
         """Distinct rows of each group."""
         return np.diff(self.begins, append=len(self.members))
 
-    def surcharge(self, counts: Sequence[PackingCut]) -> Ints:
-        """σ of each group: the multipliers of the sets that all its rows are in."""
+    def surcharge(self, counts: Sequence[PackingCut], rows: int) -> Ints:
+        """σ of each group: the multipliers of the sets that all its rows are in. rows: number of distinct rows."""
         found = np.zeros(len(self.begins), dtype=np.int64)
-        group_of_row = np.empty(len(self.members), dtype=np.int64)
+        group_of_row = np.full(rows, -1, dtype=np.int64)
         group_of_row[self.members] = np.repeat(np.arange(len(self.begins)), self.sizes)
         sizes = self.sizes
         for count in counts:
-            groups, inside = np.unique(group_of_row[count.rows], return_counts=True)
+            of_rows = group_of_row[count.rows]
+            groups, inside = np.unique(of_rows[of_rows >= 0], return_counts=True)
             found[groups[inside == sizes[groups]]] += count.multiplier
         return found
 
@@ -313,25 +364,9 @@ class _Groups:
         begins = np.cumsum(sizes[chosen]) - sizes[chosen]
         return _Groups(self.members[np.repeat(chosen, sizes)], begins)
 
-    def open_values(self, rows: Ints, reduced: Ints, least: int) -> Ints:
-        """φ of each group; 0 for one of fewer than `least` rows. Rows must come by rising reduced cost.
-
-        All rows with a negative reduced cost are taken, then the next ones up to `least`.
-        """
-        rows, reduced = rows[self.members], reduced[self.members]
-        together = np.cumsum(rows)
-        before = together - rows
-        before -= np.repeat(before[self.begins], self.sizes)
-        taken = np.where(reduced < 0, rows, np.clip(least - before, 0, rows))
-        phi: Ints = np.add.reduceat(taken * reduced, self.begins)
-        phi[np.add.reduceat(rows, self.begins) < least] = 0
-        return phi
-
     def alike(self, label_of_row: Ints) -> Flags:
         """Per group: whether all its rows have the same label."""
-        labels = label_of_row[self.members]
-        same: Flags = np.logical_and.reduceat(labels == np.repeat(labels[self.begins], self.sizes), self.begins)
-        return same
+        return alike(label_of_row[self.members], self.begins)
 
 
 class _Rows:
@@ -373,10 +408,10 @@ class _Rows:
         np.add.at(size, group, self.rows)
         return size[group]
 
-    def supplied(self, v: int, groups: _Groups) -> Flags:
-        """Per group of a level vector: whether its rows hold the sensitive values that are needed."""
+    def supplied(self, need: Need, groups: _Groups) -> Flags:
+        """Per group: whether its rows hold the sensitive values that are needed."""
         enough = np.ones(len(groups.begins), dtype=bool)
-        for supply in self.vectors.least[v].supplies:
+        for supply in need.supplies:
             enough &= _supplies(supply, self.held[supply.attribute], groups, self.rows)
         return enough
 
