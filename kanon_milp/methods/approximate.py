@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -220,6 +220,10 @@ def solve_m_approximation(session: Session) -> Result:
     taken = np.zeros(len(size), dtype=np.int64)
     taken[order] = rest
     partition = _partition(of_type, types.counts, taken)
+    if before.exempt_reading and 0 < rest.sum() < k:  # too few to be released but as suppressed rows
+        vector = np.full((len(np.unique(partition.group)), len(levels.top)), -1, np.int16)
+        vector[-1] = levels.top
+        partition = replace(partition, vector=vector)
     least = levels.costs[(levels.vectors != 0).any(axis=1)].min(initial=levels.costs.max())
     return session.finish_partition(partition, bound=losing * int(least) * levels.unit)
 

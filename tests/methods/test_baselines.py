@@ -45,6 +45,13 @@ def test_m_approximation_keeps_its_factor(case: Case) -> None:
     assert result.exact_bound <= best <= result.exact_objective <= len(case.names) * result.exact_bound
 
 
+def test_m_approximation_suppresses_a_remainder_that_is_too_small() -> None:
+    """Three rows cannot be alike four times: exempt, they are suppressed whole, though they share a value."""
+    table = km.Table.from_frame(pl.DataFrame({"a": ["0", "1", "0"], "c": ["x"] * 3}), ["a", "c"])
+    result = km.solve(km.Problem(table, km.KAnonymity(4), suppressed_rows="exempt"), method="m_approximation")
+    assert (result.verified, result.objective) == (True, 6)
+
+
 def test_mondrian_cuts_at_the_median() -> None:
     """Worked by hand: of eight ages the median is between 4 and 10, then 2 and 3, 11 and 12; k = 3 allows one cut."""
     ages = ["1", "2", "3", "4", "10", "11", "12", "20"]
