@@ -60,6 +60,7 @@ class PricingParameters:
     wider: float = number(1.2, "times as much is near then", least=1)
     narrower: float = number(0.82, "times as much is near then", most=1)
     stalled: float = number(2e-4, "relative rise of a round that is not worth it")
+    patience: int = number(2, "such rounds one after the other, after which it is left", least=1)
 
 
 @parameters("packing_cuts")

@@ -229,7 +229,7 @@ class PricedAscent:
         self.source, self.threads, self._all = source, threads, params
         self._params = p = params.of(PricingParameters)
         self.multipliers = source.cheapest()
-        self.open_limit, self.pair_limit, self.rounds, self.risen = p.open_limit, p.pair_limit, 0, math.inf
+        self.open_limit, self.pair_limit, self.rounds, self.idle = p.open_limit, p.pair_limit, 0, 0
         self.near = source.near(self.multipliers, self.open_limit, self.pair_limit)
         self._share = np.zeros(len(self.near.keys)), self.near.keys
         self.algorithm: VolumeAlgorithm | None = None
@@ -242,7 +242,7 @@ class PricedAscent:
     @property
     def stalled(self) -> bool:
         """Whether it rises too slowly to be worth the time."""
-        return self.risen < self._params.stalled * abs(self.value)
+        return self.idle >= self._params.patience
 
     def rise(self, limit: Limit, target: float | None = None) -> None:
         """One round: iterations over the candidates that are near, then a look at all."""
@@ -266,7 +266,8 @@ class PricedAscent:
             trial = self.multipliers + step * (self.algorithm.best - self.multipliers)
             found = source.near(trial, self.open_limit, self.pair_limit)
         self.rounds += 1
-        self.risen = max(found.value - before.value, 0.0)
+        risen = found.value - before.value > p.stalled * abs(before.value)
+        self.idle = 0 if risen else self.idle + 1
         self._share = self.algorithm.share, before.keys
         if found.value > before.value:
             self.multipliers, self.near = trial, found

@@ -115,3 +115,11 @@ def test_dominated_candidates_are_not_counted_twice() -> None:
     found = km.solve(problem, method="search", iteration_limit=5)
     assert present(found.bound) >= 0.98 * listed.value * float(instance.levels.unit)
     assert np.isclose(present(found.dual).value, listed.value, rtol=0.03)
+
+
+def test_a_table_that_loses_nothing_is_proven_at_once() -> None:
+    frame = pl.DataFrame({"a": ["1"] * 4 + ["2"] * 3, "b": ["x"] * 7})
+    problem = km.Problem(km.Table.from_frame(frame, frame.columns), km.KAnonymity(3))
+    found = km.solve(problem, method="search", iteration_limit=5)
+    assert found.exact_objective == 0
+    assert found.proof == "optimal"
