@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, TooManyLevelVectorsError
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.methods.arguments import groups_not_alone
 from kanon_milp.methods.result import Result
@@ -27,7 +27,7 @@ from kanon_milp.problem.column_values import mixed_key
 from kanon_milp.problem.exact import exact_parameter
 from kanon_milp.problem.privacy import Requirement
 from kanon_milp.problem.problem import Problem
-from kanon_milp.problem.recoding import Hierarchies, Suppression, fully_suppressed
+from kanon_milp.problem.recoding import MAX_LEVEL_VECTORS, Hierarchies, Suppression, fully_suppressed
 from kanon_milp.problem.table import Table
 from kanon_milp.system.arrays import Flags, Ints
 from kanon_milp.system.clock import Clock
@@ -41,6 +41,10 @@ OBJECTIVES = ("loss", "precision", "discernibility", "class_size")
 NO_TABLE = "no level vector satisfies the requirements with so few rows suppressed; another method may find a table"
 CUT_SHORT = "stopped after {:,} of {:,} level vectors, so there may be a better full-domain table"
 NONE_YET = "stopped after {:,} of {:,} level vectors, none of which gives a table; give more time"
+TOO_MANY = (
+    f"more than {MAX_LEVEL_VECTORS:,} level vectors are possible, and full-domain recoding looks at each of them; "
+    "a time limit ends that with the best table found, and greedy and mondrian list none"
+)
 
 
 @parameters("full_domain")
@@ -127,7 +131,7 @@ def solve_full_domain(
 
     What follows a vector upwards is bounded from below by what its classes prove, since going up only merges them, and
     costs never fall; so the search ends when no vector that is left can be better. It ends always, and is exact. Raises
-    InputError for requirements that judge several groups together.
+    InputError for requirements that judge several groups together, and for more than 2^20 level vectors.
     """
     instance_of(table, Table, "table", "a Table")
     asked = instance_of(FullDomain() if asked is None else asked, FullDomain, "asked", "a FullDomain")
@@ -218,7 +222,12 @@ class _Lattice:
         return math.prod(height + 1 for height in self.heights)
 
     def search(self, limit: Limit = NO_LIMIT) -> None:
-        """Look at vectors until `best` is the first of the best feasible ones, or until the limit."""
+        """Look at vectors until `best` is the first of the best feasible ones, or until the limit.
+
+        Raises TooManyLevelVectorsError where nobody would see the end of it.
+        """
+        if self.size > MAX_LEVEL_VECTORS and math.isinf(limit.left):
+            raise TooManyLevelVectorsError(TOO_MANY)
         bottom: Vector = (0,) * len(self.heights)
         open_: list[tuple[Fraction, Vector]] = [(Fraction(0), bottom)]
         seen = {bottom}
