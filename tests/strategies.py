@@ -138,10 +138,14 @@ def drawn_case(
     )
 
 
+def without_label_costs(case: Case) -> Case:
+    costs: dict[int, Costs] = {column: each for column, each in case.level_costs.items() if isinstance(each, tuple)}
+    return replace(case, level_costs=costs)
+
+
 def priceable(case: Case) -> Case:
     """Without a mask, and without costs of labels."""
-    costs: dict[int, Costs] = {column: each for column, each in case.level_costs.items() if isinstance(each, tuple)}
-    return replace(case, vectors=None, level_costs=costs)
+    return replace(without_label_costs(case), vectors=None)
 
 
 def drawn_tree(rng: Random, values: Sequence[str | None]) -> dict[str | None, tuple[str | None, ...]]:

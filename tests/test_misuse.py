@@ -159,6 +159,7 @@ def test_what_is_right_is_taken() -> None:
             "read_table",
             "register_bound",
             "register_requirement",
+            "solved_table",
             "write_report",
         ):
             function(**given)

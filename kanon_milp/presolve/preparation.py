@@ -21,7 +21,7 @@ from kanon_milp.presolve.reductions import MERGING, OPEN, REDUCTIONS, Step, T, r
 from kanon_milp.presolve.resources import vectors_in_memory, vectors_in_time
 from kanon_milp.presolve.row_types import RowTypes
 from kanon_milp.problem.problem import Problem
-from kanon_milp.problem.recoding import fully_suppressed
+from kanon_milp.problem.recoding import MAX_LEVEL_VECTORS, fully_suppressed
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import NO_LIMIT, Limit, Over
 
@@ -33,6 +33,8 @@ PRICED_PAIRS = 10_000_000  # pairs of closed candidates beyond which these are p
 PAIRS_LISTED = 8  # (row type, level vector) pairs for one of a closed candidate, at most, where listing these is tried
 MANY_VECTORS = 1 << 14  # level vectors beyond which that may take longer than listing them, so it is tried first
 MOST_LABELS = 1 << 30  # level vectors times row types that can be priced: some seconds for each look at them
+LOOKS = 4  # at all candidates, until there is a bound and something to search in
+VECTOR_SECONDS, LABEL_SECONDS = 5e-6, 3e-9  # of a look: for each level vector, and for each row type under it
 
 
 @dataclass(frozen=True)
@@ -150,10 +152,10 @@ def presolve(
         only = with_candidates(problem, types, recode(problem, types, fully_suppressed).last)
         return Prepared(problem, only, only, [], row_types, counted_out)
     with clock.step("candidates"):
-        priced = priced and reduced and not open_model and sizes_suffice(problem)
+        priced = priced and reduced and not open_model and sizes_suffice(problem) and _priceable(problem, types, limit)
         if enumerated:
             found = _closed(problem, types, limit, small_groups, priced) if reduced and not open_model else None
-            if found is None and priced and _too_many(problem, types):
+            if found is None and priced and _vectors(problem, types) > FEW_VECTORS:
                 only = with_candidates(problem, types, recode(problem, types, fully_suppressed).last)
                 return Prepared(problem, only, only, [], row_types, obstacle, priced=True)
             before, shortage = (found, None) if found is not None else _candidates(problem, types, limit)
@@ -195,7 +197,7 @@ def _closed(problem: Problem, types: RowTypes, limit: Limit, small_groups: bool,
     if every <= FEW_VECTORS:
         return None
     most = min(vectors_in_memory(1, valued=bool(problem.attributes)), limit.share(CLOSED_SHARE).left / CLOSED_SECONDS)
-    if priced and every * types.count <= MOST_LABELS:
+    if priced:
         most = min(most, PRICED_PAIRS)
         if every <= MANY_VECTORS and every * types.count > PAIRS_LISTED * most:
             return None
@@ -213,9 +215,12 @@ def _vectors(problem: Problem, types: RowTypes) -> int:
     return math.prod(column.height + 1 for column in recode(problem, types, fully_suppressed).columns)
 
 
-def _too_many(problem: Problem, types: RowTypes) -> bool:
-    """Whether candidates of so many level vectors are not listed one by one, but can be priced."""
-    return (every := _vectors(problem, types)) > FEW_VECTORS and every * types.count <= MOST_LABELS
+def _priceable(problem: Problem, types: RowTypes, limit: Limit) -> bool:
+    """Whether pricing all candidates a few times is possible, and takes less than half of the time."""
+    every = _vectors(problem, types)
+    look = every * (VECTOR_SECONDS + LABEL_SECONDS * types.count)
+    possible = every <= MAX_LEVEL_VECTORS and every * types.count <= MOST_LABELS
+    return possible and LOOKS * look <= PREPARATION_SHARE * limit.left
 
 
 def _candidates(problem: Problem, types: RowTypes, limit: Limit) -> tuple[Instance, Shortage | None]:

@@ -281,6 +281,7 @@ class Written(Evaluator):
     def __post_init__(self) -> None:
         candidates = SimpleNamespace(cost=np.array([DEAREST]), count=len(self.groups))
         self.instance: Any = SimpleNamespace(candidates=candidates, types=SimpleNamespace(n=self.counts.sum()))
+        self.sets: Any = SimpleNamespace(lists=0)
 
     @property
     def scale(self) -> Floats:
