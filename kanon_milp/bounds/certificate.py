@@ -272,7 +272,7 @@ def certify(problem: Problem, dual: DualPoint, denominator: int | None = None) -
     largest = levels.most + math.ceil(float(np.abs(dual.multipliers).max()) + added) + 1
     if denominator is None:
         denominator = FINE if dual.rank_one_cuts.count else DENOMINATOR
-    denominator = max(min(denominator, NEVER // (largest * n)), 1)
+    denominator = max(min(denominator, NEVER // (largest * (n + 1))), 1)
     exact = round_dual(dual, denominator)
     if source is None:
         total = exact_value(instance, exact)

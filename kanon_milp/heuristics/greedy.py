@@ -265,4 +265,6 @@ def _alike(instance: Instance, levels: Levels, left: Ints, least: int, limit: Li
         if left[active].sum() < least:
             return
         for members in alike.under(vector, active, left, least):
+            if limit.over:  # to judge one group may take a tenth of a second
+                return
             yield vector, members

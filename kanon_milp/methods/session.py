@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -36,7 +36,9 @@ from kanon_milp.system.parameters import Parameters
 from kanon_milp.verify import verify
 
 VALUE_SECONDS = 4e-5  # for a value of a column, to see whether it could be more specific: twice what 1,200,000 took
+JOINT_SECONDS = 3e-7  # the same for two joint values, sensitive ones or persons, of a group
 FIRST_SHARE, FIRST_SECONDS = 0.1, 1.0  # of the time that is left, and at least, for a first table
+MONDRIAN_SHARE = 0.3  # of it, for one by Mondrian, where greedy was cut short
 NO_COMMON_ROW = "the mask has no pattern under which the rows of some group are alike; another method may find a table"
 
 
@@ -101,7 +103,7 @@ class Session:
             limit = self.limit.share(FIRST_SHARE, FIRST_SECONDS)
             found = greedy(self.instance, limit)
             if limit.over and not self.limit.over and not groups_not_alone(self.problem):
-                found = self._by_level_vectors(found)
+                found = self._without_candidates(found)
             found = suppress_all(self.instance) if found is None else found
         within = found is not None and found.within(self.problem, self.instance.levels.unit)
         if self.known is not None and (found is None or not within or self.known.cost < found.cost):
@@ -111,17 +113,24 @@ class Session:
             return found
         return given
 
-    def _by_level_vectors(self, cut_short: Assignment | None) -> Assignment | None:
-        """The better one of a table by greedy that was cut short and one without candidates, which may be so many that
-        the level vectors are sooner gone through."""
-        partition = None
-        with suppress(TooManyLevelVectorsError):
-            partition = greedy_partition(self.prepared.before, self.limit.share(FIRST_SHARE))
-        if partition is None:
-            return cut_short
+    def _without_candidates(self, best: Assignment | None) -> Assignment | None:
+        """The best of a table by greedy that was cut short and of those that need no candidates, which may be so many
+        that the level vectors are sooner gone through, or the rows divided."""
+        from kanon_milp.methods.approximate import mondrian_partition
+
+        ways: list[tuple[Callable[[Instance, Limit], Partition | None], float]] = [(greedy_partition, FIRST_SHARE)]
+        if self.problem.merge_closed:
+            ways.append((mondrian_partition, MONDRIAN_SHARE))
         types = self.prepared.before.types.type_of_rows(self.problem.table.keys).astype(np.int64)
-        found = assignment_of_groups(self.prepared, partition.of_rows(types))
-        return found if cut_short is None or (found is not None and found.cost < cut_short.cost) else cut_short
+        for way, share in ways:
+            partition = None
+            with suppress(TooManyLevelVectorsError):
+                partition = way(self.prepared.before, self.limit.share(share))
+            if partition is not None:
+                found = assignment_of_groups(self.prepared, partition.of_rows(types))
+                if found is not None and (best is None or found.cost < best.cost):
+                    best = found
+        return best
 
     @cached_property
     def _given(self) -> Assignment | None:
@@ -173,7 +182,9 @@ class Session:
             table = self.problem.table.released(release.columns)
         types = self.prepared.before.types
         values = sum(len(domain) for domain in types.domains[: len(types.names)])
-        minimal = values * VALUE_SECONDS < self.limit.left
+        held = np.minimum(np.bincount(release.group), len(self.prepared.before.table_group.tuples)).astype(np.float64)
+        seconds = values * VALUE_SECONDS + float((held * held).sum()) * JOINT_SECONDS
+        minimal = seconds < self.limit.left
         with self.clock.step("verify"):
             report = verify(self.problem, table, partition=release.group.tolist(), minimal=minimal)
         return Found(table, release.group, report, verified_objective(self.problem, report))

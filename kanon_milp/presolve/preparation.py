@@ -218,9 +218,10 @@ def _vectors(problem: Problem, types: RowTypes) -> int:
 def _priceable(problem: Problem, types: RowTypes, limit: Limit) -> bool:
     """Whether pricing all candidates a few times is possible, and takes less than half of the time."""
     every = _vectors(problem, types)
+    if every > MAX_LEVEL_VECTORS or every * types.count > MOST_LABELS:
+        return False
     look = every * (VECTOR_SECONDS + LABEL_SECONDS * types.count)
-    possible = every <= MAX_LEVEL_VECTORS and every * types.count <= MOST_LABELS
-    return possible and LOOKS * look <= PREPARATION_SHARE * limit.left
+    return LOOKS * look <= PREPARATION_SHARE * limit.left
 
 
 def _candidates(problem: Problem, types: RowTypes, limit: Limit) -> tuple[Instance, Shortage | None]:
