@@ -86,6 +86,8 @@ def build(root: Path) -> list[Path]:
     except (OSError, subprocess.CalledProcessError, ImportError) as error:
         told = getattr(error, "stderr", None) or str(error)
         raise SystemExit(f"{told[:4000]}\n{HELP}") from error
+    finally:
+        shutil.rmtree(_zig_cache(root), ignore_errors=True)
     made = [module.put_into(room) for module in modules]
     for old in set(_modules(room)) - set(made):
         old.unlink()
@@ -187,7 +189,7 @@ def _compile(module: _Module) -> None:
 
     if _compiler():
         os.environ["CC"] = _compiler()
-        os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(module.folder.parent / "zig"))  # home may be read-only
+        os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(_zig_cache(module.folder.parents[2])))
     compiler = new_compiler()
     customize_compiler(compiler)
     macros: list[Any] = [("NDEBUG", None), ("CYTHON_LIMITED_API", "1"), ("Py_LIMITED_API", hex(STABLE))]
@@ -209,6 +211,11 @@ def _compile(module: _Module) -> None:
         export_symbols=[f"PyInit_{module.name}"],
     )
     partial.replace(module.built)
+
+
+def _zig_cache(root: Path) -> Path:
+    """Not at home, which may be read-only; 60 MB."""
+    return root / "build" / "zig"
 
 
 def _compiler() -> str:

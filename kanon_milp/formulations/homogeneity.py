@@ -4,7 +4,7 @@ the guess of phase 1 as variables."""
 from __future__ import annotations
 
 import numpy as np
-import pyomo.environ as pyo
+import pyomo.core as pyo
 
 from kanon_milp.errors import InputError
 from kanon_milp.formulations.strong import (

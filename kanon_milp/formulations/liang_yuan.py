@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pyomo.environ as pyo
+import pyomo.core as pyo
 
 from kanon_milp.errors import InputError
 from kanon_milp.formulations.strong import (
