@@ -37,7 +37,7 @@ def _slot(one: int, other: int, mark: int, mask: int, slots: Ints) -> int:
     slots: int64 (slots, 2), the pair and, times 2^32, the level vector that has put it there; mark: the one at hand;
     mask: one less than the slots that it uses, a power of two.
     """
-    key = cython.cast(cython.longlong, one) << 32 | other
+    key = cython.cast(cython.longlong, one) << 32 | cython.cast(cython.longlong, other)
     at = (cython.cast(cython.longlong, one) * 1640531527) ^ (cython.cast(cython.longlong, other) * 1103515245)
     slot: int = (at ^ (at >> 15)) & mask
     while slots[slot, 1] >> 32 == mark and slots[slot, 0] != key:
@@ -65,7 +65,9 @@ def cheapest_vectors(
             for i in range(types):
                 slot = _slot(first[a, i], second[b, i], v, width - 1, slots)
                 if slots[slot, 1] >> 32 != v:
-                    slots[slot, 0] = cython.cast(cython.longlong, first[a, i]) << 32 | second[b, i]
+                    slots[slot, 0] = cython.cast(cython.longlong, first[a, i]) << 32 | cython.cast(
+                        cython.longlong, second[b, i]
+                    )
                     slots[slot, 1], size[slot] = cython.cast(cython.longlong, v) << 32, 0
                 size[slot] += counts[i]
                 group[i] = slot
@@ -123,7 +125,9 @@ def price_vectors(
                 reduced = w - multipliers[i]
                 slot = _slot(first[a, i], second[b, i], v, mask, slots)
                 if slots[slot, 1] >> 32 != v:
-                    slots[slot, 0] = cython.cast(cython.longlong, first[a, i]) << 32 | second[b, i]
+                    slots[slot, 0] = cython.cast(cython.longlong, first[a, i]) << 32 | cython.cast(
+                        cython.longlong, second[b, i]
+                    )
                     slots[slot, 1] = cython.cast(cython.longlong, v) << 32 | groups
                     value[groups], size[groups], head[groups] = 0, 0, i
                     groups += 1
