@@ -18,7 +18,7 @@ NEVER = 1 << 40
 TYPES = 4
 KINDS = pytest.mark.parametrize("kind", [np.int64, np.float64])
 
-counts_of_types = st.lists(st.integers(0, 2), min_size=TYPES, max_size=TYPES)
+counts_of_types = st.lists(st.integers(1, 2), min_size=TYPES, max_size=TYPES)
 multipliers_of_types = st.lists(st.integers(-6, 12), min_size=TYPES, max_size=TYPES)
 covers = st.lists(st.sets(st.integers(0, TYPES - 1), min_size=1), min_size=1, max_size=4)
 
