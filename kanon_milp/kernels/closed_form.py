@@ -77,7 +77,8 @@ def subproblems(
     """Solve the subproblem of every candidate; returns Σ min(0, φ_g), and adds to `taken` (t,) the x of those with
     φ_g < 0.
 
-    members: each cover sorted by `order`, falling. never: φ of a candidate that covers fewer than κ rows. everything:
+    counts: n_i ≥ 1: arrays hold the κ + 1 row types that reach κ at most. members: each cover sorted by `order`,
+    falling. never: φ of a candidate that covers fewer than κ rows. everything:
     also work out the φ_g that are surely not negative; else these are set to 0, which is faster. Into phi (G,) and
     marginal (G,): φ_g, and the highest reduced cost among the rows that are taken only to reach κ, 0 for none.
     """
