@@ -15,6 +15,7 @@ import numpy as np
 from kanon_milp.errors import InputError, KanonError, TooManyLevelVectorsError
 from kanon_milp.formulations import Formulation
 from kanon_milp.heuristics.greedy import greedy, greedy_partition, suppress_all
+from kanon_milp.heuristics.mondrian import mondrian_partition
 from kanon_milp.methods.arguments import groups_not_alone
 from kanon_milp.methods.description import users_code
 from kanon_milp.methods.extension import Extension, unit_of
@@ -116,8 +117,6 @@ class Session:
     def _without_candidates(self, best: Assignment | None) -> Assignment | None:
         """The best of a table by greedy that was cut short and of those that need no candidates, which may be so many
         that the level vectors are sooner gone through, or the rows divided."""
-        from kanon_milp.methods.approximate import mondrian_partition
-
         ways: list[tuple[Callable[[Instance, Limit], Partition | None], float]] = [(greedy_partition, FIRST_SHARE)]
         if self.problem.merge_closed:
             ways.append((mondrian_partition, MONDRIAN_SHARE))

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.heuristics.greedy import suppress_all
+from kanon_milp.heuristics.mondrian import mondrian_partition
 from kanon_milp.methods import full_domain
-from kanon_milp.methods.approximate import mondrian_partition
 from kanon_milp.methods.arguments import groups_not_alone, groups_not_merging
 from kanon_milp.methods.hybrid import limit_of_search, solve_hybrid
 from kanon_milp.methods.outcome import Bound, Found, Outcome, Scale

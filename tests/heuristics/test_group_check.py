@@ -9,7 +9,7 @@ import polars as pl
 
 import kanon_milp as km
 from kanon_milp.heuristics.group_check import GroupCheck
-from kanon_milp.methods.approximate import Part, divide
+from kanon_milp.heuristics.mondrian import Part, divide
 from kanon_milp.presolve.instance import prepare
 from kanon_milp.system.limit import Limit
 
