@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial, wraps
@@ -297,7 +298,8 @@ class RecodingOptions:
         list[str] | None,
         recoding_option(
             metavar="AGE=5,10,20",
-            help="Numbers as intervals of these widths, a level each; PAY=100,comma says that decimals have a comma.",
+            help="Numbers as intervals of these widths, a level each; 'AGE=5,<18,>=90' has one of all below 18 and "
+            "one of all from 90 on; PAY=100,comma says that decimals have a comma.",
         ),
     ] = None
     quantiles: Annotated[
@@ -308,7 +310,7 @@ class RecodingOptions:
         list[str] | None,
         recoding_option(
             metavar="BORN",
-            help="Dates as month, quarter, year; or as named: BORN=month,decade, and how they are written: "
+            help="Dates as month, quarter, year; or as named: BORN=month,5years,decade, and how they are written: "
             "BORN=%d.%m.%Y.",
         ),
     ] = None
@@ -368,7 +370,7 @@ class RecodingOptions:
         ways: dict[str, tuple[list[str] | None, Callable[[list[str]], Callable[..., Hierarchy]]]] = {
             "--numeric age=5,10,20": (
                 self.numeric,
-                lambda given: partial(Hierarchy.intervals, **numbers("widths", given)),
+                lambda given: partial(Hierarchy.intervals, **intervals(given)),
             ),
             "--quantiles pay=16,4": (
                 self.quantiles,
@@ -380,7 +382,7 @@ class RecodingOptions:
         found: dict[str, Callable[..., Hierarchy]] = {}
         for example, (entries, make) in ways.items():
             for entry in entries or []:
-                name, equals, values = entry.rpartition("=")
+                name, equals, values = column_and_values(entry)
                 if not equals and example.startswith("--dates"):
                     name, values = values, ""
                 elif not name or not values:
@@ -526,6 +528,24 @@ def numbers(what: str, given: list[str]) -> dict[str, Any]:
         raise InputError(f"{' and '.join(named)}: one word says what stands before the decimals of a column")
     sizes = [each for each in given if each not in DECIMALS]
     return {what: integers(sizes) if what == "counts" else sizes, "decimal": named[0] if named else None}
+
+
+def column_and_values(entry: str) -> tuple[str, str, str]:
+    """COLUMN=VALUES as column, "=" and values, among which >=90 may be; without an "=" all is values."""
+    found = re.fullmatch(r"(.*[^>])(=)((?:[^=]|>=)*)", entry, re.DOTALL)
+    return (found[1], found[2], found[3]) if found else entry.rpartition("=")
+
+
+def intervals(given: list[str]) -> dict[str, Any]:
+    """Widths, what stands before decimals, and the ends from which numbers are one: <18, >=90."""
+    ends: dict[str, str] = {}
+    for name, sign in (("below", "<"), ("above", ">=")):
+        found = [each.removeprefix(sign) for each in given if each.startswith(sign)]
+        if len(found) > 1:
+            raise InputError(f"{sign}{found[0]}, {sign}{found[1]}: a column has one such end")
+        if found:
+            ends[name] = found[0].strip()
+    return {**numbers("widths", [each for each in given if not each.startswith(("<", ">="))]), **ends}
 
 
 def _dates(given: list[str]) -> Callable[..., Hierarchy]:

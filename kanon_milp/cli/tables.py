@@ -17,7 +17,7 @@ import typer
 from kanon_milp import solvers
 from kanon_milp.cli import options
 from kanon_milp.cli.help import output_option, recoding_option, solving_option, table_option
-from kanon_milp.cli.options import integers, numbers, split
+from kanon_milp.cli.options import integers, intervals, numbers, split
 from kanon_milp.errors import InputError, RoleWarning
 from kanon_milp.methods.quasi_identifiers import Reading, find_quasi_identifiers
 from kanon_milp.presolve.row_types import row_types
@@ -114,14 +114,15 @@ def hierarchy(
     file: options.FileOptions,
     column: Annotated[str, table_option(metavar="NAME", help="The column that it is for.")],
     widths: Annotated[
-        str | None, recoding_option(metavar="5,10,20", help="Numbers: intervals of these widths.")
+        str | None,
+        recoding_option(metavar="5,10,20", help="Numbers: intervals of these widths; '5,<18,>=90' with such ends."),
     ] = None,
     origin: Annotated[str, recoding_option(metavar="X", help="Where an interval of --widths begins.")] = "0",
     quantiles: Annotated[
         str | None, recoding_option(metavar="16,4", help="Numbers: so many classes of about equal rows.")
     ] = None,
     dates: Annotated[
-        str | None, recoding_option(metavar="LEVELS", help="Dates: of hour,day,month,quarter,year,decade.")
+        str | None, recoding_option(metavar="LEVELS", help="Dates: of hour,day,month,quarter,year,5years,decade.")
     ] = None,
     date_format: Annotated[
         str | None, recoding_option("--format", metavar="%d.%m.%Y", help="How --dates are written; default ISO 8601.")
@@ -157,7 +158,7 @@ def hierarchy(
     named: dict[str, Any] = {} if other is None else {"other": other}
     ways: dict[str, Callable[..., Hierarchy]] = {}
     if widths is not None:
-        ways["--widths"] = partial(Hierarchy.intervals, **numbers("widths", split(widths)), origin=origin, **named)
+        ways["--widths"] = partial(Hierarchy.intervals, **intervals(split(widths)), origin=origin, **named)
     if quantiles is not None:
         ways["--quantiles"] = partial(Hierarchy.quantiles, **numbers("counts", split(quantiles)), **named)
     if dates is not None:

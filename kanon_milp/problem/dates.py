@@ -13,9 +13,10 @@ from typing import Any
 
 from kanon_milp.errors import InputError, KanonWarning, counted, printable
 from kanon_milp.problem.arguments import listed, one_of, text
-from kanon_milp.problem.generalization import Row, Values
+from kanon_milp.problem.generalization import Made, Values
 
 Reader = Callable[[str], datetime | None]
+ISO_FORM = "iso"  # the name of the form that needs none of `datetime.strptime`
 ISO = re.compile(r"\s*(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d)(?::?\d\d.*)?)?\s*", re.ASCII)
 TIME = r"(?:[T ]+(\d\d?):\d\d(?::\d\d(?:[.,]\d+)?)?)?"
 TIMED = re.compile(rf"(.*?\d){TIME}", re.ASCII | re.DOTALL)
@@ -36,6 +37,7 @@ def _day(at: datetime) -> str:
     return f"{at.year:04d}-{at.month:02d}-{at.day:02d}"
 
 
+BAND = re.compile(r"([2-9]|[1-9]\d{1,2})years", re.ASCII)  # a level of so many years
 # each lies in one of the next
 UNITS: dict[str, Callable[[datetime], str]] = {
     "hour": lambda at: f"{_day(at)} {at.hour:02d}h",
@@ -45,6 +47,7 @@ UNITS: dict[str, Callable[[datetime], str]] = {
     "year": lambda at: f"{at.year:04d}",
     "decade": lambda at: f"{at.year // 10 * 10:04d}s",
 }
+LEVELS = "hour, day, month, quarter, year, 5years (or another number of years), decade"
 OF_DATES = ("month", "quarter", "year")
 # values that are parts of dates: the form, the month that it means, and what can be made of it
 PARTS = {
@@ -57,14 +60,14 @@ YEAR_DIGITS, MOST_DIGITS = (2, 4), 2
 MOSTLY = Fraction(9, 10)  # of the dates: slips such as 31.02.2024 do not make a form unknown
 
 
-def date_rows(values: Values, levels: Any, form: str | None, missing: str, other: str | None) -> list[Row]:
+def date_rows(values: Values, levels: Any, form: str | None, missing: str, other: str | None) -> Made:
     """Rows of `Hierarchy.dates`."""
     if form is not None:
         text(form, "format")
-    part = _part(values.present) if form is None else None
-    read, what = _way(values, form) if part is None else (partial(_read_part, part), f"a {part}")
+    part = _part(values.present) if form is None else form if form in PARTS else None
+    read, what, form = _way(values, form) if part is None else (partial(_read_part, part), f"a {part}", part)
     known = values.read(read, what, other)
-    if form is not None:
+    if part is None and form != ISO_FORM:
         _tell_moved(values, known, form)
     if levels is not None:
         chosen = (
@@ -75,16 +78,30 @@ def date_rows(values: Values, levels: Any, form: str | None, missing: str, other
     else:
         timed = any((at.hour, at.minute, at.second, at.microsecond) != (0, 0, 0, 0) for at in known.values())
         chosen = ["day", *OF_DATES] if timed else list(OF_DATES)
+    _check(chosen)
     if part is not None and (finer := [unit for unit in chosen if unit in list(UNITS)[: list(UNITS).index(part)]]):
         raise InputError(
             f"{values.source}: the values are {part}s, of which no {finer[0]} is known; possible levels are "
             f"{', '.join(_coarser(part))}"
         )
-    _check(chosen)
     paths = {
-        value: [UNITS[unit](at) for unit in chosen] for value, at in sorted(known.items(), key=lambda pair: pair[1])
+        value: [_unit(unit)(at) for unit in chosen] for value, at in sorted(known.items(), key=lambda pair: pair[1])
     }
-    return values.rows(paths, missing, other)
+    return values.rows(paths, missing, other), {"levels": chosen, "format": form}
+
+
+def _unit(level: str) -> Callable[[datetime], str]:
+    """What names the time of this length in which a date lies."""
+    if level in UNITS:
+        return UNITS[level]
+    years = _years(level)
+    return lambda at: f"{(low := at.year // years * years):04d}-{low + years - 1:04d}"
+
+
+def _years(level: str) -> int:
+    """Of a level of so many years; 0 for one within a year."""
+    found = BAND.fullmatch(level)
+    return int(found[1]) if found else {"year": 1, "decade": 10}.get(level, 0)
 
 
 def _coarser(part: str) -> list[str]:
@@ -98,10 +115,13 @@ def _check(levels: list[Any]) -> None:
     for unit in levels:
         if unit == "week":
             raise InputError("levels: weeks lie across the ends of months and years, and levels must nest")
-        one_of(unit, order, "levels of dates")
+        if not (isinstance(unit, str) and BAND.fullmatch(unit)):
+            one_of(unit, order, "levels of dates")
     for fine, coarse in pairwise(levels):
-        if order.index(fine) >= order.index(coarse):
-            raise InputError(f"levels: no {fine} is a part of a {coarse}; the order is {', '.join(order)}")
+        short, long = _years(fine), _years(coarse)
+        nested = long > short and long % short == 0 if short else bool(long) or order.index(fine) < order.index(coarse)
+        if not nested:
+            raise InputError(f"levels: no {fine} is a part of a {coarse}; the order is {LEVELS}")
 
 
 def iso_date(value: str) -> datetime | None:
@@ -229,20 +249,24 @@ def _tell_moved(values: Values, known: Mapping[str, datetime], form: str) -> Non
         warnings.warn(printable(message), KanonWarning, stacklevel=4)
 
 
-def _way(values: Values, form: str | None) -> tuple[Reader, str]:
+def _way(values: Values, form: str | None) -> tuple[Reader, str, str]:
+    """What reads the dates, what these are in words, and their form."""
+    if form == ISO_FORM:
+        return iso_date, "a date such as 2024-03-17", form
     if form is not None:
         read, others = date_reader(form), ""
         if not any(map(read, values.present)) and (possible := possible_forms(values.present)):
             others = f", as they are of the form {' or '.join(possible)}"
-        return read, f"a date of the form {form}{others}"
+        return read, f"a date of the form {form}{others}", form
     found = None if any(iso_date(value) for value in values.present) else date_form(values.present)
     if found is not None:
-        return date_reader(found), f"a date of the form {found}"
+        return date_reader(found), f"a date of the form {found}", found
     possible = possible_forms(values.present)
-    return iso_date, (
+    said = (
         f"a date such as 2024-03-17 (say how others are written: --dates COLUMN={_asked(possible)}, "
         f"`hierarchy --dates ... --format {(possible or ['%m/%d/%Y'])[0]}`, or format=...)"
     )
+    return iso_date, said, ISO_FORM
 
 
 def _strptime(value: str, form: str) -> datetime | None:

@@ -24,11 +24,30 @@ from kanon_milp.problem.records import Label
 
 T = TypeVar("T")
 Row = tuple[Label, ...]
+Made = tuple[list[Row], dict[str, Any]]  # rows of a hierarchy, and the arguments of its rule
 
 SYMBOL = "*"
 MISSING, OTHER = "missing", "other"
 A_NUMBER = "a number, such as 37, 2.5, 1,234.50 or, with a decimal comma throughout, 1.234,50"
 SERIES = "a column: a series of a data frame, or a list of values,"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How a hierarchy was made. way: a key of WAYS. arguments: those of its function, with all that it found out of the
+    column, so that another column gets the same labels for the same values."""
+
+    way: str
+    arguments: Mapping[str, Any]
+
+
+# key of [recoding] in model files, and option → the function of Hierarchy, and its first argument beside the column
+WAYS = {
+    "numeric": ("intervals", "widths"),
+    "quantiles": ("quantiles", "counts"),
+    "dates": ("dates", "levels"),
+    "prefix": ("prefixes", "lengths"),
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,15 +97,15 @@ class Values:
             warnings.warn(printable(message), KanonWarning, stacklevel=4)
         return known
 
-    def number_reader(self, decimal: Decimal | None) -> Callable[[str], Fraction | None]:
-        """What reads the numbers. decimal: what stands before decimals, None: what the column tells. Raises InputError
-        where it does not."""
+    def number_reader(self, decimal: Decimal | None) -> tuple[Callable[[str], Fraction | None], Decimal]:
+        """What reads the numbers, and what stands before decimals. decimal: the same, None: what the column tells.
+        Raises InputError where it does not."""
         if decimal is not None:
             one_of(decimal, DECIMALS, "decimal")
         found = numbers_of(self.present, "point" if self.typed else decimal)
         if found.doubt:
             raise InputError(f"{self.source}: {found.doubt}{SAY_WHICH if found.otherwise else ''}")
-        return found.of.get
+        return found.of.get, "comma" if found.commas else "point"
 
     def rows(self, paths: Mapping[str, Sequence[str]], missing: str, other: str | None) -> list[Row]:
         """Rows of a hierarchy. paths: value → its labels from level 1 to the one below `*`, in the order of the rows;
@@ -165,10 +184,10 @@ def _series(column: Any, source: str) -> nw.Series[Any]:
 MASK, PAD = "*", "_"
 
 
-def prefix_rows(values: Values, lengths: Any, missing: str) -> list[Row]:
+def prefix_rows(values: Values, lengths: Any, missing: str, length: int | None) -> Made:
     """Rows of `Hierarchy.prefixes`."""
     kept = _whole(lengths, "lengths", "[4, 2]", "the characters that are kept")
-    longest = max(map(len, values.present), default=0)
+    longest = max(map(len, values.present), default=0) if length is None else integer(length, "length")
     for more, fewer in pairwise(kept):
         if fewer >= more:
             raise InputError(
@@ -182,8 +201,8 @@ def prefix_rows(values: Values, lengths: Any, missing: str) -> list[Row]:
         )
     # padded, since otherwise a short value and the beginning of a long one would look alike
     padded = {value: value.ljust(longest, PAD) for value in sorted(values.present)}
-    paths = {value: [each[:length] + MASK * (longest - length) for length in kept] for value, each in padded.items()}
-    return values.rows(paths, missing, None)
+    paths = {value: [each[:first] + MASK * (longest - first) for first in kept] for value, each in padded.items()}
+    return values.rows(paths, missing, None), {"lengths": kept, "length": longest}
 
 
 def order_rows(values: Values, order: Any, sizes: Any, missing: str, other: str | None) -> list[Row]:
@@ -249,30 +268,108 @@ def _texts(given: Any, what: str, expected: str) -> list[str]:
 
 
 def interval_rows(
-    values: Values, widths: Any, origin: Any, missing: str, other: str | None, decimal: Decimal | None
-) -> list[Row]:
+    values: Values,
+    widths: Any,
+    origin: Any,
+    below: Any,
+    above: Any,
+    missing: str,
+    other: str | None,
+    decimal: Decimal | None,
+    dashes: bool | None,
+) -> Made:
     """Rows of `Hierarchy.intervals`."""
-    wide = numbers(widths, "widths", "[5, 10, 20]")
+    ends = [None if end is None else exact_parameter(end, what) for end, what in ((below, "below"), (above, "above"))]
+    bottom, top = ends
+    if bottom is not None and top is not None and bottom >= top:
+        raise InputError(
+            f"below: {written(bottom)} is not less than {written(top)}, from which numbers are the highest"
+        )
+    coded = bottom is not None or top is not None
+    one_level = coded and not isinstance(widths, int | float | str | Fraction | np.number) and not len(widths)
+    wide = [] if one_level else numbers(widths, "widths", "[5, 10, 20]")
     multiples(wide, "widths", "intervals")
     start = exact_parameter(origin, "origin")
-    known = values.read(values.number_reader(decimal), A_NUMBER, other)
-    integral = all(each.denominator == 1 for each in (*known.values(), *wide, start))
-    if integral and wide[0] == 1:
+    read, decimal = values.number_reader(decimal)
+    known = values.read(read, A_NUMBER, other)
+    limits = [each for each in (*wide, start, *ends) if each is not None]
+    integral = all(each.denominator == 1 for each in (*known.values(), *limits))
+    if integral and wide[:1] == [1] and not coded:
         raise InputError("widths: intervals of width 1 hold one integer each, as the values do; leave this width out")
 
-    def low(value: Fraction, width: Fraction) -> Fraction:
-        return start + (value - start) // width * width
+    def interval(value: Fraction, width: Fraction) -> tuple[Fraction, Fraction]:
+        low = start + (value - start) // width * width
+        high = low + width
+        return low if bottom is None else max(low, bottom), high if top is None else min(high, top)
 
-    dashes = integral and min(low(value, width) for value in known.values() for width in wide) >= 0
+    inner = [each for each in known.values() if (bottom is None or each >= bottom) and (top is None or each < top)]
+    if dashes is None:
+        dashes = integral and min((interval(each, width)[0] for each in inner for width in wide), default=0) >= 0
+
+    def label(text: str, value: Fraction, width: Fraction | None) -> str:
+        if bottom is not None and value < bottom:
+            return f"<{written(bottom)}"
+        if top is not None and value >= top:
+            return f">={written(top)}"
+        if width is None:
+            return text
+        low, high = interval(value, width)
+        whole = dashes and low >= 0 and all(each.denominator == 1 for each in (value, low, high))
+        return written(low) if whole and high == low + 1 else _label(low, high, whole)
+
+    levels: Sequence[Fraction | None] = wide or [None]
     paths = {
-        value: [_label(low(each, width), low(each, width) + width, dashes) for width in wide]
+        value: [label(value, each, width) for width in levels]
         for value, each in sorted(known.items(), key=lambda pair: pair[1])
     }
-    return values.rows(paths, missing, other)
+    rule: dict[str, Any] = {"widths": [written(width) for width in wide], "decimal": decimal, "dashes": dashes}
+    named = (("origin", start or None), ("below", bottom), ("above", top))
+    rule.update({name: written(each) for name, each in named if each is not None})
+    return values.rows(paths, missing, other), rule
 
 
-def quantile_rows(values: Values, counts: Any, missing: str, other: str | None, decimal: Decimal | None) -> list[Row]:
+def quantile_rows(
+    values: Values,
+    counts: Any,
+    cuts: Any,
+    missing: str,
+    other: str | None,
+    decimal: Decimal | None,
+    dashes: bool | None,
+) -> Made:
     """Rows of `Hierarchy.quantiles`."""
+    if (counts is None) == (cuts is None):
+        raise InputError("name the number of classes at each level, or the cuts between them: one of the two")
+    read, decimal = values.number_reader(decimal)
+    known = values.read(read, A_NUMBER, other)
+    levels = _levels_of(values, known, counts) if cuts is None else _given_cuts(cuts)
+    if dashes is None:
+        dashes = all(each.denominator == 1 for each in known.values()) and levels[0][0] >= 0
+    paths = {
+        value: [_class(each, level, dashes) for level in levels]
+        for value, each in sorted(known.items(), key=lambda pair: pair[1])
+    }
+    rule = {"cuts": [[written(cut) for cut in level] for level in levels], "decimal": decimal, "dashes": dashes}
+    return values.rows(paths, missing, other), rule
+
+
+def _given_cuts(cuts: Any) -> list[list[Fraction]]:
+    """The numbers at which classes begin, level by level. Raises InputError where levels would not nest."""
+    example = "a list with the cuts of each level, as in [[20, 40, 60], [40]],"
+    found = [
+        [exact_parameter(each, "cuts") for each in listed(level, "cuts", example)]
+        for level in listed(cuts, "cuts", example)
+    ]
+    for level in found or [[]]:
+        if not level or any(low >= high for low, high in pairwise(level)):
+            raise InputError("cuts: the numbers of a level must rise, and there must be one at least")
+    if any(set(coarse) - set(fine) for fine, coarse in pairwise(found)):
+        raise InputError("cuts: each cut of a level must be one of the level before it, as levels must nest")
+    return found
+
+
+def _levels_of(values: Values, known: Mapping[str, Fraction], counts: Any) -> list[list[Fraction]]:
+    """The cuts between so many classes of about equally many rows, level by level."""
     fine = _whole(counts, "counts", "[16, 4]", "the number of classes", 2)
     for many, few in pairwise(fine):
         if few >= many or many % few:
@@ -280,18 +377,12 @@ def quantile_rows(values: Values, counts: Any, missing: str, other: str | None, 
                 f"counts: {many} is not a multiple of {few}, or not larger: {few} classes would cut one of {many} in "
                 "two, and levels must nest"
             )
-    known = values.read(values.number_reader(decimal), A_NUMBER, other)
     cuts = [_cuts(values.counts, known, count) for count in fine]
     if not cuts[-1]:
         raise InputError(
             f"{values.source}: one number has so many of the rows that {fine[-1]} classes are one; name more classes"
         )
-    dashes = all(each.denominator == 1 for each in known.values()) and cuts[0][0] >= 0
-    paths = {
-        value: [_class(each, level, dashes) for level in cuts]
-        for value, each in sorted(known.items(), key=lambda pair: pair[1])
-    }
-    return values.rows(paths, missing, other)
+    return cuts
 
 
 def _cuts(counts: Mapping[str | None, int], known: Mapping[str, Fraction], classes: int) -> list[Fraction]:
@@ -316,7 +407,7 @@ def _class(value: Fraction, cuts: Sequence[Fraction], dashes: bool) -> str:
         return f"<{written(cuts[0])}"
     if at == len(cuts):
         return f">={written(cuts[-1])}"
-    return _label(cuts[at - 1], cuts[at], dashes)
+    return _label(cuts[at - 1], cuts[at], dashes and value.denominator == 1)
 
 
 def _label(low: Fraction, high: Fraction, dashes: bool) -> str:

@@ -23,6 +23,9 @@ from kanon_milp.problem.exact import Number
 from kanon_milp.problem.generalization import (
     MISSING,
     OTHER,
+    WAYS,
+    Made,
+    Rule,
     Values,
     group_rows,
     interval_rows,
@@ -43,7 +46,8 @@ class Hierarchy:
     """A domain generalization hierarchy of one column (Bredereck et al., Homogeneity paper, section 4.4).
 
     paths: for each original value its labels from level 0 (the value itself; None where it is missing) to the top
-    (`*`), all of the same length. source: what error messages call it, such as its file.
+    (`*`), all of the same length. source: what error messages call it, such as its file. rule: how it was made, where
+    it is one of intervals, quantiles, dates or prefixes; then `extended` has labels for other values, too.
     A label may stand for different values at two levels, as the city and the canton Basel do: `released` and `renamed`
     tell them apart.
     Raises InputError that names the entry (or line of a file) and the kind of fault: a path that does not begin with
@@ -52,6 +56,7 @@ class Hierarchy:
 
     paths: Mapping[Label, tuple[Label, ...]]
     source: str = "hierarchy"
+    rule: Rule | None = None
 
     def __post_init__(self) -> None:
         text(self.source, "source of a hierarchy")
@@ -119,40 +124,51 @@ class Hierarchy:
         widths: Any,
         *,
         origin: Number = 0,
+        below: Number | None = None,
+        above: Number | None = None,
         missing: str = MISSING,
         other: str | None = OTHER,
         decimal: Decimal | None = None,
+        dashes: bool | None = None,
         source: str = "hierarchy",
     ) -> Hierarchy:
         """Numbers as intervals, such as `20-24`, `20-29`, `20-39` of integers and `[20, 22.5[` of decimals.
 
         column: a series of any data frame, or a list; its values, as text, are level 0. widths: one for each level,
-        each a multiple of the one before, which makes levels nest. origin: where an interval begins. missing: label of
+        each a multiple of the one before, which makes levels nest. origin: where an interval begins. below, above:
+        bottom and top coding: on each level numbers below the one are `<18`, and those from the other on `>=90`;
+        without widths ([]) all other numbers stay as they are. missing: label of
         missing values from level 1 on. other: that of values that are no numbers, of which a warning tells; None
         refuses them. decimal: "point" or "comma", where the column does not tell which of the two stands before its
-        decimals: `1,234` may be either, `1.234,50` may not. Raises InputError for widths that do not nest, and a column
-        without numbers, or of which it is not clear what they are.
+        decimals: `1,234` may be either, `1.234,50` may not. dashes: whether integers get labels such as `20-24`;
+        default: where all of the column are integers from 0 on. Raises InputError for widths that do not nest, and a
+        column without numbers, or of which it is not clear what they are.
         """
-        return cls.from_rows(interval_rows(Values.of(column, source), widths, origin, missing, other, decimal), source)
+        found = interval_rows(Values.of(column, source), widths, origin, below, above, missing, other, decimal, dashes)
+        return cls._made("numeric", found, missing, other, source)
 
     @classmethod
     def quantiles(
         cls,
         column: Any,
-        counts: Any,
+        counts: Any = None,
         *,
+        cuts: Any = None,
         missing: str = MISSING,
         other: str | None = OTHER,
         decimal: Decimal | None = None,
+        dashes: bool | None = None,
         source: str = "hierarchy",
     ) -> Hierarchy:
         """Numbers in classes of about equally many rows, such as `<25`, `25-36`, `>=37`.
 
         counts: how many classes at each level, each a multiple of the next ([16, 4]); a number has all of its rows in
-        one class, so there may be fewer. The outer labels do not tell the least and the largest number. column,
-        missing, other, decimal: as of `intervals`.
+        one class, so there may be fewer. The outer labels do not tell the least and the largest number. cuts: in place
+        of counts, at each level the numbers at which a class begins ([[20, 25, 37], [25]]). column,
+        missing, other, decimal, dashes: as of `intervals`.
         """
-        return cls.from_rows(quantile_rows(Values.of(column, source), counts, missing, other, decimal), source)
+        found = quantile_rows(Values.of(column, source), counts, cuts, missing, other, decimal, dashes)
+        return cls._made("quantiles", found, missing, other, source)
 
     @classmethod
     def dates(
@@ -167,20 +183,51 @@ class Hierarchy:
     ) -> Hierarchy:
         """Dates and times as `2024-03-17`, `2024-03`, `2024-Q1`, `2024`, `2020s`.
 
-        levels: some of hour, day, month, quarter, year and decade, in this order; default: month, quarter and year,
-        and day before them where there are times. format: of `datetime.strptime`, for dates that are not written as in
-        ISO 8601. column, missing, other: as of `intervals`.
+        levels: some of hour, day, month, quarter, year, 5years (or another number of years: `2020-2024`) and decade, in
+        this order; default: month, quarter and year, and day before them where there are times. format: of
+        `datetime.strptime`, for dates that are not written as in ISO 8601 ("iso"); or "month", "quarter", "year" for
+        values that are no more than these. Default: what the column tells. column, missing, other: as of `intervals`.
         """
-        return cls.from_rows(date_rows(Values.of(column, source), levels, format, missing, other), source)
+        found = date_rows(Values.of(column, source), levels, format, missing, other)
+        return cls._made("dates", found, missing, other, source)
 
     @classmethod
-    def prefixes(cls, column: Any, lengths: Any, *, missing: str = MISSING, source: str = "hierarchy") -> Hierarchy:
+    def prefixes(
+        cls,
+        column: Any,
+        lengths: Any,
+        *,
+        length: int | None = None,
+        missing: str = MISSING,
+        source: str = "hierarchy",
+    ) -> Hierarchy:
         """Codes such as zip codes by their first characters: `1305*`, `13***`.
 
-        lengths: the characters that are kept at each level, falling ([4, 2]). A value shorter than the longest is
-        filled up with `_` first. column, missing: as of `intervals`.
+        lengths: the characters that are kept at each level, falling ([4, 2]). length: of a code; a shorter value is
+        filled up with `_` first. Default: that of the longest value. column, missing: as of `intervals`.
         """
-        return cls.from_rows(prefix_rows(Values.of(column, source), lengths, missing), source)
+        found = prefix_rows(Values.of(column, source), lengths, missing, length)
+        return cls._made("prefix", found, missing, None, source)
+
+    @classmethod
+    def _made(cls, way: str, made: Made, missing: str, other: str | None, source: str) -> Hierarchy:
+        rows, arguments = made
+        usual = (("missing", missing, MISSING), ("other", other, None if way == "prefix" else OTHER))
+        named = {name: given for name, given, default in usual if given != default}
+        return replace(cls.from_rows(rows, source), rule=Rule(way, {**arguments, **named}))
+
+    def extended(self, column: Any) -> Hierarchy:
+        """The hierarchy of another column by the same rule: a value has the same labels in both.
+
+        column: as of `intervals`. Raises InputError for a hierarchy that has no rule, as one from a file.
+        """
+        if self.rule is None:
+            raise InputError(
+                f"{self.source}: the hierarchy is for the values that it lists, and has no rule for others"
+            )
+        make = getattr(Hierarchy, WAYS[self.rule.way][0])
+        made: Hierarchy = make(column, **self.rule.arguments, source=self.source)
+        return made
 
     @classmethod
     def ordered(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import os
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -18,10 +20,12 @@ from kanon_milp.methods.result import Result
 from kanon_milp.problem.arguments import exists, file_path
 from kanon_milp.problem.csv_files import CsvFormat
 from kanon_milp.problem.exact import exact_number, in_words
+from kanon_milp.problem.generalization import WAYS
+from kanon_milp.problem.hierarchies import Hierarchy
 from kanon_milp.problem.privacy import Requirement
 from kanon_milp.problem.privacy.registry import REQUIREMENTS
 from kanon_milp.problem.problem import Problem
-from kanon_milp.problem.recoding import PatternMask, Recoding, read_recoding
+from kanon_milp.problem.recoding import Makers, PatternMask, Recoding, made_hierarchies, read_recoding
 from kanon_milp.problem.roles import Roles
 from kanon_milp.problem.table import Table, read_table
 from kanon_milp.studies import datasets, generators
@@ -209,13 +213,36 @@ def _recoding(entries: Mapping[str, Any], table: Table, path: Path) -> Recoding:
             table.quasi_identifiers, entries["random_patterns"], entries.get("random_seed", 0), weights
         )
     folder = named_file(path, entries["hierarchies"]) if "hierarchies" in entries else None
+    makers = _makers(entries, path)
     for name in ("level_costs", "costs"):
-        if folder is None and name in entries:
+        if folder is None and not makers and name in entries:
             raise InputError(f"{path}: [recoding] {name} needs hierarchies; weights set the cost of suppressing")
     return read_recoding(
         table.quasi_identifiers, mask, folder, weights, entries.get("level_costs"), table.csv.named_encoding,
-        costs=entries.get("costs"),
+        made_hierarchies(table, makers), entries.get("costs"),
     )  # fmt: skip
+
+
+def _makers(entries: Mapping[str, Any], path: Path) -> Makers:
+    """Column → what makes its hierarchy, of the keys numeric, quantiles, dates and prefix."""
+    found: dict[str, Callable[..., Hierarchy]] = {}
+    for way, (name, first) in WAYS.items():
+        make = getattr(Hierarchy, name)
+        known = [each for each in inspect.signature(make).parameters if each not in ("column", "source")]
+        for column, given in entries.get(way, {}).items():
+            where = f'{path}: [recoding] {way}: column "{column}"'
+            if column in found:
+                raise InputError(f"{where} has a hierarchy already; name it once")
+            if not isinstance(given, Mapping):
+                arguments = {first: given}
+            elif strange := [each for each in given if each not in known]:
+                raise InputError(f'{where}: unknown key "{strange[0]}"{nearest(strange[0], known)}; {", ".join(known)}')
+            else:
+                arguments = dict(given)
+            if first not in arguments and way in ("numeric", "prefix"):
+                raise InputError(f"{where}: {first} is missing")
+            found[column] = partial(make, **arguments)
+    return found
 
 
 SUFFIX = ".toml"

@@ -270,3 +270,82 @@ def test_hierarchies_are_equal_where_their_labels_are() -> None:
     assert one != km.Hierarchy.from_rows([("1", "b", "*"), ("2", "b", "*")])
     assert one != rows
     assert km.Hierarchy.intervals(["1", "7"], [5]) == km.Hierarchy.intervals(["7", "1", "1"], 5)
+
+
+BOUNDS = st.lists(st.integers(-60, 60), min_size=2, max_size=2, unique=True).map(sorted)
+
+
+@settings(relaxed, max_examples=10)
+@given(column=INTEGERS, widths=WIDTHS | st.just([]), bounds=BOUNDS, more=INTEGERS)
+def test_bottom_and_top_coding_joins_the_ends_on_each_level(
+    column: list[Any], widths: list[Fraction], bounds: list[int], more: list[Any]
+) -> None:
+    low, high = bounds
+    made = km.Hierarchy.intervals(column, widths, below=low, above=high)
+    check(made, column)
+    check(made.extended(more), more)
+    for value, path in made.paths.items():
+        if value is not None:
+            inner = set(path[1:-1]).isdisjoint({f"<{low}", f">={high}"})
+            assert inner == (low <= int(value) < high)
+            assert inner or len(set(path[1:-1])) == 1
+            if inner and not widths:
+                assert path[1] == value
+
+
+def test_labels_of_intervals_that_an_end_cuts() -> None:
+    made = km.Hierarchy.intervals([17, 18, 19, 37, 90], [5, 10], below=18, above=90)
+    assert made.paths["19"] == ("19", "18-19", "18-19", "*")
+    assert made.paths["90"] == ("90", ">=90", ">=90", "*")
+    assert km.Hierarchy.intervals([17, 19], [5], below=19).paths["19"][1] == "19"
+    with pytest.raises(km.InputError, match="below"):
+        km.Hierarchy.intervals([17, 19], [5], below=19, above=19)
+
+
+RULES = {
+    "numeric": lambda column: km.Hierarchy.intervals(column, [5, 10]),
+    "quantiles": lambda column: km.Hierarchy.quantiles(column, [4, 2]),
+    "decimals": lambda column: km.Hierarchy.quantiles([f"{each}.5" for each in column], [4, 2]),
+    "dates": lambda column: km.Hierarchy.dates(
+        [f"{each % 28 + 1:02d}.03.{1950 + each}" for each in column], ["year", "decade"]
+    ),
+    "years": lambda column: km.Hierarchy.dates([str(1950 + each) for each in column]),
+    "prefix": lambda column: km.Hierarchy.prefixes([str(100 + each) for each in column], [2, 1]),
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_rule_gives_a_value_the_same_labels_in_another_column(name: str) -> None:
+    """The labels of one half of a column by the rule of the other half: both halves of one hierarchy."""
+    made = RULES[name](range(0, 60, 2))
+    values = list(made.paths)
+    assert made.extended(values[::3]).paths == {value: made.paths[value] for value in values[::3]}
+    assert made.extended(values).rule == made.rule
+    other = RULES[name](range(1, 60, 2))
+    again = made.extended(list(other.paths))
+    labels = {path[-2] for path in made.paths.values()}
+    assert {path[-2] for path in again.paths.values()} & labels  # new values lie between the old ones
+    assert again.extended(values).paths == made.paths
+
+
+def test_a_hierarchy_of_a_file_has_no_rule() -> None:
+    with pytest.raises(km.InputError, match="no rule"):
+        km.Hierarchy.from_rows([("a", "*")]).extended(["b"])
+
+
+def test_five_years_are_a_level_of_dates() -> None:
+    made = km.Hierarchy.dates(["1984-03-01", "1999-12-31", "2000-01-01"], ["year", "5years", "decade", "50years"])
+    assert made.paths["1984-03-01"][1:-1] == ("1984", "1980-1984", "1980s", "1950-1999")
+    assert made.paths["1999-12-31"][2] == "1995-1999"
+    for levels in (["4years", "decade"], ["decade", "5years"], ["5years", "year"], ["5years", "5years"], ["1years"]):
+        with pytest.raises(km.InputError, match="levels"):
+            km.Hierarchy.dates(["1984-03-01"], levels)
+
+
+def test_cuts_are_given_level_by_level() -> None:
+    made = km.Hierarchy.quantiles([1, 25, 40], cuts=[[20, 40], [40]])
+    assert [path[1:3] for path in made.paths.values()] == [("<20", "<40"), ("20-39", "<40"), (">=40", ">=40")]
+    wrong: list[list[list[int]]] = [[[40], [20, 40]], [[40, 20]], [[]], []]
+    for cuts in wrong:
+        with pytest.raises(km.InputError, match="cuts"):
+            km.Hierarchy.quantiles([1, 25, 40], cuts=cuts)

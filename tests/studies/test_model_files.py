@@ -83,3 +83,52 @@ def test_a_variable_names_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyP
     model.write_text(model.read_text().replace("$PLACE", "$"))
     with pytest.raises(km.InputError, match=r"write \$\$ for the sign itself"):
         km.read_model(model)
+
+
+PEOPLE = "age,zip,born,pay\n" + "\n".join(
+    f"{17 + 7 * i % 80},{13000 + 37 * i % 900},{1950 + i}-0{1 + i % 9}-11,{1000 + 13 * i % 700}" for i in range(30)
+)
+RULES = """
+[data]
+file = "people.csv"
+quasi_identifiers = ["age", "zip", "born", "pay"]
+[privacy]
+k = 3
+[recoding]
+numeric = { age = { widths = [5, 10], below = 18, above = 90 } }
+prefix = { zip = [4, 2] }
+dates = { born = ["year", "5years"] }
+quantiles = { pay = [4, 2] }
+"""
+
+
+def test_a_model_file_makes_hierarchies_of_the_columns(tmp_path: Path) -> None:
+    """The same as by the options of the command line."""
+    (tmp_path / "people.csv").write_text(PEOPLE)
+    (tmp_path / "model.toml").write_text(RULES)
+    rules = ["--numeric", "age=5,10,<18,>=90", "--prefix", "zip=4,2", "--dates", "born=year,5years"]
+    common = ["--qi", "age,zip,born,pay", *rules, "--quantiles", "pay=4,2", "--k", "3"]
+    one = run("solve", "--data", str(tmp_path / "people.csv"), *common, "--json", "--out", str(tmp_path / "one"))
+    two = run("solve", str(tmp_path / "model.toml"), "--json", "--out", str(tmp_path / "two"))
+    assert (one.returncode, two.returncode) == (0, 0), (one.stderr, two.stderr)
+    assert (tmp_path / "one/anonymized.csv").read_text() == (tmp_path / "two/anonymized.csv").read_text()
+    checked = run("verify", str(tmp_path / "one/anonymized.csv"), "--model", str(tmp_path / "model.toml"))
+    assert checked.returncode == 0, checked.stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("numeric = { age = { width = [5] } }", 'did you mean "widths"'),
+        ("numeric = { age = { below = 18 } }", "widths is missing"),
+        ("numeric = { age = [5] }\nprefix = { age = [1] }", "already"),
+        ("numeric = { year = [5] }", "not a quasi-identifier"),
+        ("numeric = 5", "must be a table"),
+    ],
+)
+def test_what_is_wrong_with_a_rule_is_said(tmp_path: Path, line: str, said: str) -> None:
+    (tmp_path / "people.csv").write_text(PEOPLE)
+    text = RULES[: RULES.index("numeric")] + line
+    (tmp_path / "model.toml").write_text(text)
+    with pytest.raises(km.InputError, match=said):
+        km.read_model(tmp_path / "model.toml")
