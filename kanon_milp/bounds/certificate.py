@@ -209,7 +209,7 @@ def _charge_as_dict(charge: Charge) -> dict[str, Any]:
     return {"sensitive": sensitive, "levels": list(levels), "row": row, "charge": each}
 
 
-def stated_requirements(problem: Problem) -> list[Requirement]:
+def certified_requirements(problem: Problem) -> list[Requirement]:
     """The requirements that a certificate states."""
     return [r for r in problem.requirements if _certified(r, problem.table) is not None]
 
@@ -305,7 +305,7 @@ def describe_problem(problem: Problem, levels: Levels) -> dict[str, Any]:
     described = {
         "quasi_identifiers": list(problem.table.quasi_identifiers),
         "sensitive": list(problem.table.sensitive),
-        "requirements": [r.claims for r in stated_requirements(problem)],
+        "requirements": [r.claims for r in certified_requirements(problem)],
         "suppressed_rows": problem.suppressed_rows,
         "columns": [
             {
@@ -423,7 +423,7 @@ def _cuts_of_distinct_rows(
 def required_instance(problem: Problem) -> Instance | None:
     """The instance that such a certificate is about: row types are distinct rows of quasi-identifiers and the sensitive
     attributes that are asked about, without what cannot be stated. None where nothing is asked about any."""
-    known = stated_requirements(problem)
+    known = certified_requirements(problem)
     relaxed = replace(problem, privacy=known, cost_bound=None, min_groups=None, max_groups=None, objective="loss")
     if not known or not relaxed.attributes:
         return None

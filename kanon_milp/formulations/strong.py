@@ -106,10 +106,10 @@ def _nonzeros_of_sums(instance: Instance) -> int:
 
 def add_smallest_size(m: pyo.ConcreteModel, instance: Instance) -> None:
     """An open group has at least the κ rows that all requirements together imply, where no k says as much already."""
-    stated = max((r.rows_asked for r in instance.problem.requirements if r.exempts and r.separable), default=0)
+    asked = max((r.rows_asked for r in instance.problem.requirements if r.exempts and r.separable), default=0)
     least, exempt = instance.least.tolist(), instance.exempt
     rows = Rows(m, instance)
-    needed = [g for g in m.CANDIDATES if least[g] > (min(stated, 1) if exempt[g] else stated)]
+    needed = [g for g in m.CANDIDATES if least[g] > (min(asked, 1) if exempt[g] else asked)]
     if not needed:
         return
     m.SMALL = pyo.Set(

@@ -10,7 +10,7 @@ cpdef (Py_ssize_t, Number, Number) add_cheapest(
     const Number[::1] counts, const Number[::1] multipliers, const Number[::1] order, Number rise,
     Number w, Number need, Number[::1] keys, long long[::1] items) noexcept nogil
 
-@cython.locals(room="Py_ssize_t", entries="Py_ssize_t", over=Number, added=Number, keys=Number[::1], items="long long[::1]")
+@cython.locals(capacity="Py_ssize_t", entries="Py_ssize_t", over=Number, added=Number, keys=Number[::1], items="long long[::1]")
 cpdef Number subproblems(
     const long long[::1] indptr, const int[::1] members, const Number[::1] cost, const Number[::1] least,
     const Number[::1] surcharge, const Number[::1] counts, const Number[::1] multipliers, const Number[::1] order,

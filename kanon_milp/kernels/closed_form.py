@@ -82,8 +82,8 @@ def subproblems(
     also work out the φ_g that are surely not negative; else these are set to 0, which is faster. Into phi (G,) and
     marginal (G,): φ_g, and the highest reduced cost among the rows that are taken only to reach κ, 0 for none.
     """
-    room = min(int(np.asarray(least).max(initial=0)), len(counts)) + 2
-    keys, items = np.empty(room, np.asarray(cost).dtype), np.empty(room, np.int64)
+    capacity = min(int(np.asarray(least).max(initial=0)), len(counts)) + 2
+    keys, items = np.empty(capacity, np.asarray(cost).dtype), np.empty(capacity, np.int64)
     total: Scalar = multipliers[0] * 0
     with cython.nogil:
         for g in range(len(cost)):

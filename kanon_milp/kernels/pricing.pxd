@@ -31,7 +31,7 @@ cdef Py_ssize_t _sort_rows(
     long long[::1] kept, Number[::1] keys, long long[::1] order, long long[::1] other) noexcept nogil
 
 @cython.locals(rows="Py_ssize_t", types="Py_ssize_t", heap="Py_ssize_t", total="Py_ssize_t")
-cdef (Py_ssize_t, Py_ssize_t, Py_ssize_t) _room(
+cdef (Py_ssize_t, Py_ssize_t, Py_ssize_t) _capacities(
     const long long[::1] indptr, const int[::1] members, const Number[::1] least, const Number[::1] counts,
     const long long[::1] chosen) noexcept nogil
 

@@ -152,7 +152,7 @@ def _sort_rows(
     return count
 
 
-def _room(
+def _capacities(
     indptr: Ints, members: Ints32, least: NDArray[Scalar], counts: NDArray[Scalar], chosen: Ints
 ) -> tuple[int, int, int]:
     """What the candidates chosen need at most: (rows, row types, entries of the closed form)."""
@@ -211,7 +211,7 @@ def cheapest_groups(
     `below` where there is none cheaper, and the closed form where the search gave up; whether it came to its end; and
     the groups, one after the other: (candidate, size, row types), a row type as often as it has rows in it.
     """
-    rows, widest, entries = _room(indptr, members, least, counts, chosen)
+    rows, widest, entries = _capacities(indptr, members, least, counts, chosen)
     items, reduced, prefix, places, values, best, kept, keys, order, other, heap_keys, heap = _scratch(
         rows, widest, entries, np.asarray(cost).dtype
     )
@@ -279,7 +279,7 @@ def possible_pairs(
     that are decided by the closed form. True as well where a search gave up.
     """
     every = np.arange(len(cost))
-    rows, widest, entries = _room(indptr, members, least, counts, every)
+    rows, widest, entries = _capacities(indptr, members, least, counts, every)
     items, reduced, prefix, places, values, best, kept, keys, order, other, heap_keys, heap = _scratch(
         rows, widest, entries, np.asarray(cost).dtype
     )

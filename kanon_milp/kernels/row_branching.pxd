@@ -40,7 +40,7 @@ ctypedef fused AnyRowBranching:
     IntRowBranching
 
 cdef _set_numbers(AnyRowBranching s, kind)
-cdef _make_room(AnyRowBranching s, kind)
+cdef _reserve(AnyRowBranching s, kind)
 @cython.locals(place="Py_ssize_t", i="Py_ssize_t", number="Py_ssize_t", r="Py_ssize_t")
 cdef void gather(AnyRowBranching s) noexcept nogil
 @cython.locals(place="Py_ssize_t", i="Py_ssize_t", r="Py_ssize_t", e="Py_ssize_t", most="long long", looked="long long")

@@ -130,10 +130,10 @@ class FloatRowBranching(RowBranching):
         super().__init__(self.search, highest_charge)
         _set_numbers(self, np.float64)
 
-    def make_room(self, values: int, rows: int) -> None:
+    def reserve(self, values: int, rows: int) -> None:
         """For candidates of so many values and rows."""
-        self.search.make_room(values, rows)
-        _make_room(self, np.float64)
+        self.search.reserve(values, rows)
+        _reserve(self, np.float64)
 
     def cut_off(self, x: float) -> Any:
         """A number as one of the search."""
@@ -163,10 +163,10 @@ class IntRowBranching(RowBranching):
         super().__init__(self.search, highest_charge)
         _set_numbers(self, np.int64)
 
-    def make_room(self, values: int, rows: int) -> None:
+    def reserve(self, values: int, rows: int) -> None:
         """For candidates of so many values and rows."""
-        self.search.make_room(values, rows)
-        _make_room(self, np.int64)
+        self.search.reserve(values, rows)
+        _reserve(self, np.int64)
 
     def cut_off(self, x: float) -> Any:
         """A number as one of the search."""
@@ -183,9 +183,9 @@ def _set_numbers(s: Branching, kind: type) -> None:
     s.phi = s.cheapest = np.empty(0, kind)
 
 
-def _make_room(s: Branching, kind: type) -> None:
+def _reserve(s: Branching, kind: type) -> None:
     # a node divides a row type or a value, each of which has at most as many rows as the search has room for
-    depth = 2 * s.search.room_rows + 1
+    depth = 2 * s.search.row_capacity + 1
     if depth <= len(s.kinds):
         return
     s.stack_row, s.stack_value, s.split, s.least, s.most, s.kinds = np.empty((6, depth), np.int64)

@@ -9,7 +9,7 @@ cdef class SizeSearch:
     cdef readonly const long long[::1] begins, cut_of, weight_of, denominators, parts, weights
     cdef readonly bint line, charged
     cdef readonly long long scale, limit, whole
-    cdef readonly Py_ssize_t room_values, room_rows, width, size
+    cdef readonly Py_ssize_t value_capacity, row_capacity, width, size
     cdef readonly long long[::1] starts, in_order, items, numbers, chosen, filled, best, order, other, left, gone
     cdef readonly long long[:, ::1] limits, asked, far
     cdef readonly long long before
@@ -37,7 +37,7 @@ ctypedef fused AnySizeSearch:
     FloatSizeSearch
     IntSizeSearch
 
-cdef _make_room(AnySizeSearch s, width, rows, kind)
+cdef _reserve(AnySizeSearch s, width, rows, kind)
 cdef Py_ssize_t rows_of(AnySizeSearch s) noexcept nogil
 cdef void sort_rows(AnySizeSearch s) noexcept nogil
 cdef bint limit_numbers(AnySizeSearch s, Py_ssize_t size) noexcept nogil

@@ -69,8 +69,8 @@ class SizeSearch:
     scale: int
     limit: int
     whole: int
-    room_values: int
-    room_rows: int
+    value_capacity: int
+    row_capacity: int
     width: int
     starts: Ints
     in_order: Ints
@@ -96,7 +96,7 @@ class SizeSearch:
         self.line, self.parts, self.weights, self.scale, self.limit, self.whole = emd
         self.charged = len(self.weights) > 0
         self.filled = np.zeros(len(self.denominators), np.int64)
-        self.room_values = self.room_rows = self.width = self.size = self.before = self.nodes = 0
+        self.value_capacity = self.row_capacity = self.width = self.size = self.before = self.nodes = 0
 
 
 class FloatSizeSearch(SizeSearch):
@@ -124,9 +124,9 @@ class FloatSizeSearch(SizeSearch):
         self.prices, self.never = cuts[4], never
         self.theta = self.charge = self.below = self.start = self.above = self.paid = 0.0
 
-    def make_room(self, width: int, rows: int) -> None:
+    def reserve(self, width: int, rows: int) -> None:
         """For candidates of so many values and rows."""
-        _make_room(self, width, rows, np.float64)
+        _reserve(self, width, rows, np.float64)
 
 
 class IntSizeSearch(SizeSearch):
@@ -154,18 +154,18 @@ class IntSizeSearch(SizeSearch):
         self.prices, self.never = cuts[4], never
         self.theta = self.charge = self.below = self.start = self.above = self.paid = 0
 
-    def make_room(self, width: int, rows: int) -> None:
+    def reserve(self, width: int, rows: int) -> None:
         """For candidates of so many values and rows."""
-        _make_room(self, width, rows, np.int64)
+        _reserve(self, width, rows, np.int64)
 
 
 Search = TypeVar("Search", FloatSizeSearch, IntSizeSearch)
 
 
-def _make_room(s: Search, width: int, rows: int, kind: type) -> None:
-    if width <= s.room_values and rows <= s.room_rows:
+def _reserve(s: Search, width: int, rows: int, kind: type) -> None:
+    if width <= s.value_capacity and rows <= s.row_capacity:
         return
-    width, rows = max(width, s.room_values), max(rows, s.room_rows)
+    width, rows = max(width, s.value_capacity), max(rows, s.row_capacity)
     deep = width if s.charged else 0
     s.starts, s.numbers, s.left, s.gone = np.zeros((4, width + 1), np.int64)
     s.limits, s.asked = np.zeros((2, width + 1, 2), np.int64)
@@ -174,7 +174,7 @@ def _make_room(s: Search, width: int, rows: int, kind: type) -> None:
     s.prefix, s.bests = np.empty(rows + width + 1, kind), np.empty((width + 1, rows + 1), kind)
     s.values, s.keys = np.empty((2, rows + 1), kind)
     s.spent = np.zeros(width + 1, kind)
-    s.room_values, s.room_rows = width, rows
+    s.value_capacity, s.row_capacity = width, rows
 
 
 def rows_of(s: Search) -> int:

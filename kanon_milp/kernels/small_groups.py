@@ -121,11 +121,11 @@ class SmallGroups:
 
     def __init__(self, problem: Subproblems, small: SmallSizes) -> None:
         most = small.most
-        room = most * int(max(np.diff(problem.indptr).max(initial=0), len(problem.own))) + 1
+        capacity = most * int(max(np.diff(problem.indptr).max(initial=0), len(problem.own))) + 1
         self.small, self.length = small, 0
-        self.items, self.values, self.before, self.order, self.other = np.empty((5, room), np.int64)
-        self.unsorted_items, self.unsorted_values = np.empty((2, room), np.int64)
-        self.used = np.zeros(room, np.uint8)
+        self.items, self.values, self.before, self.order, self.other = np.empty((5, capacity), np.int64)
+        self.unsorted_items, self.unsorted_values = np.empty((2, capacity), np.int64)
+        self.used = np.zeros(capacity, np.uint8)
         self.chosen, self.own_items = np.empty((2, most + 1), np.int64)
         self.best = np.empty(most, np.int64)
 
@@ -174,8 +174,8 @@ Groups = TypeVar("Groups", FloatSmallGroups, IntSmallGroups)
 
 
 def _set_numbers(t: Groups, kind: Any) -> None:
-    room, most = len(t.items), t.small.most
-    t.keys, t.unsorted_keys, t.prefix = np.empty((3, room + 1), kind)
+    capacity, most = len(t.items), t.small.most
+    t.keys, t.unsorted_keys, t.prefix = np.empty((3, capacity + 1), kind)
     t.spent, t.lows, t.own_keys = np.empty((3, most + 2), kind)
     t.value = kind(0)
 

@@ -168,9 +168,9 @@ class Subproblems:
         self.g = self.begin = self.end = self.first_cell = self.last_cell = self.head = self.tail = 0
         self.fewest = self.most = self.size = self.lowest = self.entries = 0
         nodes, widest = len(tree.own), int(np.diff(candidates.indptr).max(initial=0))
-        room = widest + 3 * nodes + 3
-        self.items, self.other_items = np.empty((2, room), np.int64)
-        self.chosen = np.empty(2 * room, np.int64)
+        capacity = widest + 3 * nodes + 3
+        self.items, self.other_items = np.empty((2, capacity), np.int64)
+        self.chosen = np.empty(2 * capacity, np.int64)
         self.begins, self.ends, self.heap, self.next_at = np.empty((4, nodes + 2), np.int64)
         self.seen = np.zeros(nodes + 1, np.uint8)
         self.sides = np.zeros(2, np.int64)
@@ -305,9 +305,9 @@ def _set_numbers(
     )  # fmt: skip
     s.cost, s.thetas, s.counts, s.multipliers = candidates.cost, candidates.thetas, rows.counts, rows.multipliers
     s.w = s.theta = s.value = s.below = s.held = s.slope = s.until = kind(0)
-    nodes, room = len(tree.own), len(s.items)
-    s.keys, s.amounts, s.other_keys, s.other_amounts = np.empty((4, room), kind)
-    s.chosen_amounts = np.empty(2 * room, kind)
+    nodes, capacity = len(tree.own), len(s.items)
+    s.keys, s.amounts, s.other_keys, s.other_amounts = np.empty((4, capacity), kind)
+    s.chosen_amounts = np.empty(2 * capacity, kind)
     s.fixed, s.next_key, s.next_left, s.next_until, s.next_held, s.next_most = np.empty((6, nodes + 2), kind)
     s.side_values = np.empty(2, kind)
 

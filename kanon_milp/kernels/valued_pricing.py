@@ -173,9 +173,9 @@ def cheapest_valued_groups(
                 continue
             middle, rows = s.search.problems.lowest, rows_of(s.search)
             values = s.search.problems.last_cell - s.search.problems.first_cell
-            if rows > s.search.room_rows or values > s.search.room_values:
+            if rows > s.search.row_capacity or values > s.search.value_capacity:
                 with cython.gil:
-                    s.make_room(values, rows)
+                    s.reserve(values, rows)
             sort_rows(s.search)
             s.search.nodes, s.nodes = min(most_single, all_nodes), min(most_branched, all_nodes)
             before = s.search.nodes + s.nodes

@@ -264,8 +264,8 @@ def solve_direct(
                 said = f"a solution of the model as it was changed ({session.extension.words}) is no table: {error}"
                 return session.end(outcome.failed(said))
         table = session.release(assignment)
-        stated = session.extension is None or session.extension.objective is None
-        reached = objective_of(session.problem, compiled, answer, table.report, scale, own=own or stated)
+        own_objective = session.extension is None or session.extension.objective is None
+        reached = objective_of(session.problem, compiled, answer, table.report, scale, own=own or own_objective)
         table = replace(table, objective=reached)
     rival = bound.value if table is None else table.objective
     # without a point the first table is taken, whatever stopped the solver; with one, where it is better

@@ -42,7 +42,7 @@ _WRITTEN_BY = "kanon_milp"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Stated:
+class DeclaredModel:
     """A problem's model as it is exported.
 
     reduced: after all reductions, as `solve` hands it over. own: the package has declared it, not a user extended it;
@@ -62,7 +62,7 @@ class Stated:
         linear = self.arrays.linear
         which = f"{'reduced ' * self.reduced}{self.formulation} model{', extended,' * (not self.own)}"
         size = f"{counted(linear.variables, 'variable')}, {counted(linear.constraints, 'constraint')}"
-        return printable(f'<Stated: {which} of "{self.prepared.problem.name}", {size}, objective {self.goal}>')
+        return printable(f'<DeclaredModel: {which} of "{self.prepared.problem.name}", {size}, objective {self.goal}>')
 
     @property
     def unit(self) -> Fraction:
@@ -85,11 +85,11 @@ def export_model(
     reduced: bool = False,
     known: Number | Literal["infeasible"] | None = None,
     model: pyo.ConcreteModel | None = None,
-) -> Stated:
+) -> DeclaredModel:
     """Write a problem's model for any solver, with a map of its names beside it (`<path>.names.csv`).
 
     path: .mps, .mps.gz, .lp or .lp.gz. reduced: the model that `solve` solves, after all reductions; else that of
-    `build_model`. known: the known optimum, or "infeasible", to be stated in both files. The map says what maps a
+    `build_model`. known: the known optimum, or "infeasible", to be declared in both files. The map says what maps a
     solution back (`import_solution`), what a unit of the objective is worth, and labels variables by numbers of table
     rows and by levels, never by cells. model: one of `build_model(problem, formulation)` that was extended, instead of
     the package's own; `assign` is integer then, as in `solve_model`. Raises InputError for a model or a file that
@@ -98,11 +98,11 @@ def export_model(
     expect_problem(problem, "export_model")
     path = file_path(path, "path of a model to write")
     instance_of(reduced, bool, "reduced", "True or False")
-    stated = stated_model(problem, formulation, reduced, Clock(), model)
+    declared = declared_model(problem, formulation, reduced, Clock(), model)
     if known is not None and not (isinstance(known, str) and known == "infeasible"):
         known = exact_number(known, "the known optimum")
-    write_model(stated.arrays.linear, path, _notes(stated, known))
-    return stated
+    write_model(declared.arrays.linear, path, _notes(declared, known))
+    return declared
 
 
 def import_solution(
@@ -137,8 +137,8 @@ def import_solution(
     formulation = _agreed("formulation", formulation, about.get("formulation"), "strong", named)
     written = None if reduced is None else "yes" if reduced else "no"
     after = _agreed("reduced", written, about.get("reduced"), "no", named) == "yes"
-    stated = stated_model(problem, formulation, after, clock, model)
-    linear = stated.arrays.linear
+    declared = declared_model(problem, formulation, after, clock, model)
+    linear = declared.arrays.linear
     if "model_sha256" in about and about["model_sha256"] != fingerprint(linear):
         raise InputError(
             f"{named}: the map is of another model of this table: an extended one (which model= takes here as in the "
@@ -148,9 +148,9 @@ def import_solution(
         variables, constraints = names_in_file(linear)
         columns = {**{name: j for j, name in enumerate(variables)}, CONSTANT: -1}
         found = read_solution(path, columns, linear.variables, {f"{c}{end}" for c in constraints for end in _ENDS})
-    _check_objective(path, found, stated)
+    _check_objective(path, found, declared)
     message = f"the table of a solution that {found.solver} has written; what the solver proved is not known"
-    return _verified(stated, str(path), found, clock, bound_seconds, message)
+    return _verified(declared, str(path), found, clock, bound_seconds, message)
 
 
 def solved_table(
@@ -173,42 +173,42 @@ def solved_table(
     instance_of(model, pyo.ConcreteModel, "model", "a Pyomo model of build_model(problem)")
     bound_seconds, clock = real_number(bound_seconds, "bound_seconds", "a number of seconds"), Clock()
     formulation = formulation_of(model) or "strong" if formulation is None else formulation
-    stated = stated_model(problem, formulation, False, clock, model)
-    if stated.extension is None:
-        stated = replace(stated, own=True)
-    for variable in stated.arrays.variables:
+    declared = declared_model(problem, formulation, False, clock, model)
+    if declared.extension is None:
+        declared = replace(declared, own=True)
+    for variable in declared.arrays.variables:
         if variable.value is None or not math.isfinite(variable.value):
             raise InputError(
                 f"the model: the variable {variable.name} has no value that is a number; solve the model first, and "
                 "load the solution into it"
             )
-    values = [variable.value for variable in stated.arrays.variables]
+    values = [variable.value for variable in declared.arrays.variables]
     found = SolutionFile("pyomo", np.array(values, dtype=float), None)
     message = "the table of the values in the model; what the solver proved is not known"
-    return _verified(stated, "the model", found, clock, bound_seconds, message)
+    return _verified(declared, "the model", found, clock, bound_seconds, message)
 
 
 def _verified(
-    stated: Stated, where: str, found: SolutionFile, clock: Clock, bound_seconds: float, message: str
+    declared: DeclaredModel, where: str, found: SolutionFile, clock: Clock, bound_seconds: float, message: str
 ) -> Result:
     """The table of a point, verified, with a bound of our own. where: the point comes from, for errors."""
-    problem, linear = stated.prepared.problem, stated.arrays.linear
-    if not stated.own:  # of our own models the verifier knows all that the point must satisfy
+    problem, linear = declared.prepared.problem, declared.arrays.linear
+    if not declared.own:  # of our own models the verifier knows all that the point must satisfy
         _check_point(where, found, linear)
     with clock.step("assign"):
-        assignment = _assignment(where, found, stated)
-        release = expand(stated.prepared.before, stated.prepared.restore(assignment))
+        assignment = _assignment(where, found, declared)
+        release = expand(declared.prepared.before, declared.prepared.restore(assignment))
         table = problem.table.released(release.columns)
     with clock.step("verify"):
         report = verify(problem, table, partition=release.group.tolist())
-    objective = _objective(stated, found, report)
-    bound = _own_bound(stated, clock, bound_seconds) if report.ok else None
+    objective = _objective(declared, found, report)
+    bound = _own_bound(declared, clock, bound_seconds) if report.ok else None
     if bound is not None and objective is not None and bound > objective:
         bound, message = None, f"{message}; it is better than the bound that was computed, which is discarded"
     proof: Proof = "none" if bound is None else "optimal" if bound == objective else "bound"
-    trusted = users_code(problem, get_formulation(stated.formulation))
+    trusted = users_code(problem, get_formulation(declared.formulation))
     backing = () if bound is None else ("certificate", *trusted)
-    instance = stated.prepared.instance
+    instance = declared.prepared.instance
     return Result(
         problem=problem,
         stop_reason="optimal" if proof == "optimal" else "imported",
@@ -219,8 +219,8 @@ def _verified(
         table=table if report.ok else None,
         groups=release.group if report.ok else None,
         report=report,
-        solver=SolverRun(f"import:{found.solver}", "", stated.formulation, SolverOptions(), "import"),
-        before=stated.prepared.size_before,
+        solver=SolverRun(f"import:{found.solver}", "", declared.formulation, SolverOptions(), "import"),
+        before=declared.prepared.size_before,
         after=Size(
             instance.types.count,
             instance.candidates.count,
@@ -228,21 +228,21 @@ def _verified(
             linear.variables,
             linear.constraints,
         ),
-        row_types=stated.prepared.row_types,
+        row_types=declared.prepared.row_types,
         seconds=clock.total(),
         message=message,
-        reductions=stated.prepared.reduction_sizes,
-        extension=stated.extension,
-        unit=unit_of(instance, stated.extension),
+        reductions=declared.prepared.reduction_sizes,
+        extension=declared.extension,
+        unit=unit_of(instance, declared.extension),
     )
 
 
 _ENDS = ("", "_lo", "_up")  # of a constraint with two sides in an LP file
 
 
-def stated_model(
+def declared_model(
     problem: Problem, formulation: str, reduced: bool, clock: Clock, model: pyo.ConcreteModel | None = None
-) -> Stated:
+) -> DeclaredModel:
     """The model of an export, the same one each time."""
     chosen, own = get_formulation(formulation), model is None
     if model is not None:
@@ -257,9 +257,9 @@ def stated_model(
         check_model(model, prepared, formulation)
     with clock.step("handover"):
         if own:
-            return Stated(prepared, model, to_arrays(model, names=True), formulation, reduced)
+            return DeclaredModel(prepared, model, to_arrays(model, names=True), formulation, reduced)
         arrays, extension = compared(chosen, prepared.instance, model)
-    return Stated(prepared, model, arrays, formulation, reduced, own, extension)
+    return DeclaredModel(prepared, model, arrays, formulation, reduced, own, extension)
 
 
 def _about(problem: Problem, solution: Path, names: Path | None) -> tuple[dict[str, str], Path | None]:
@@ -301,9 +301,9 @@ def _agreed(what: str, asked: str | None, written: str | None, default: str, nam
     return asked or written or default
 
 
-def _check_objective(path: Path, found: SolutionFile, stated: Stated) -> None:
+def _check_objective(path: Path, found: SolutionFile, declared: DeclaredModel) -> None:
     """Readers of models differ in what they do with a constant, and in nothing else."""
-    linear = stated.arrays.linear
+    linear = declared.arrays.linear
     if found.objective is None:
         return
     value = linear.value(found.x)
@@ -335,39 +335,39 @@ def _check_point(where: str, found: SolutionFile, model: LinearModel) -> None:
             )
 
 
-def _assignment(where: str, found: SolutionFile, stated: Stated) -> Assignment:
+def _assignment(where: str, found: SolutionFile, declared: DeclaredModel) -> Assignment:
     """The rows of each pair: as they are where they are integers, else the row assignment that `solve` would make."""
-    instance, model, arrays = stated.prepared.instance, stated.model, stated.arrays
+    instance, model, arrays = declared.prepared.instance, declared.model, declared.arrays
     x = arrays.values_of(list(model.assign.values()), found.x)
-    if len(x) and (np.abs(x).max() > stated.prepared.problem.table.n + 0.5 or x.min() < -_FRACTIONAL):
+    if len(x) and (np.abs(x).max() > declared.prepared.problem.table.n + 0.5 or x.min() < -_FRACTIONAL):
         raise InputError(f"{where}: a group would get more rows than the table has, or fewer than none")
     fractional = bool(len(x)) and float(np.abs(x - np.round(x)).max()) > _FRACTIONAL
     try:
         if not fractional:
             return Assignment.from_pairs(instance, np.round(x).astype(np.int64))
-        if not (instance.problem.network and stated.own):
+        if not (instance.problem.network and declared.own):
             raise InputError(f"{where}: values of assign are fractional, and must be integers in this model")
         return RestrictedModel(instance, model, arrays).assignment(found.x)
     except SolverError as error:
         raise InputError(f"{where}: no table can be made of it: {error}") from None
 
 
-def _objective(stated: Stated, found: SolutionFile, report: Report) -> Fraction | None:
+def _objective(declared: DeclaredModel, found: SolutionFile, report: Report) -> Fraction | None:
     """The objective of the table, recomputed by the verifier; that of the solution where the user has another one."""
-    if stated.goal == "loss":
+    if declared.goal == "loss":
         return report.cost
-    if stated.goal != "objective":
+    if declared.goal != "objective":
         return Fraction(report.groups)
-    linear = stated.arrays.linear
+    linear = declared.arrays.linear
     value = linear.value(np.where(linear.integer, np.round(found.x), found.x))
-    return stated.unit * Fraction(value).limit_denominator(10**9)
+    return declared.unit * Fraction(value).limit_denominator(10**9)
 
 
-def _own_bound(stated: Stated, clock: Clock, seconds: float) -> Fraction | None:
+def _own_bound(declared: DeclaredModel, clock: Clock, seconds: float) -> Fraction | None:
     """A lower bound on the loss, from multipliers that a certificate could state."""
-    instance = stated.prepared.instance
-    relaxed = stated.extension is not None and stated.extension.relaxed
-    if stated.goal != "loss" or relaxed or seconds <= 0:
+    instance = declared.prepared.instance
+    relaxed = declared.extension is not None and declared.extension.relaxed
+    if declared.goal != "loss" or relaxed or seconds <= 0:
         return None
     from kanon_milp.bounds import lagrangian, proven_bound, round_dual
 
@@ -375,26 +375,26 @@ def _own_bound(stated: Stated, clock: Clock, seconds: float) -> Fraction | None:
         return proven_bound(instance, round_dual(lagrangian(instance, seconds=seconds))) * instance.levels.unit
 
 
-def _notes(stated: Stated, known: Number | None) -> Notes:
+def _notes(declared: DeclaredModel, known: Number | None) -> Notes:
     from kanon_milp import __version__
 
-    problem, linear, unit = stated.prepared.problem, stated.arrays.linear, stated.unit
+    problem, linear, unit = declared.prepared.problem, declared.arrays.linear, declared.unit
     about = {
         "written_by": f"{_WRITTEN_BY} {__version__}",
         "problem": problem.name,
-        "formulation": stated.formulation,
-        "reduced": "yes" if stated.reduced else "no",
-        "objective": problem.objective if stated.own else stated.goal,
+        "formulation": declared.formulation,
+        "reduced": "yes" if declared.reduced else "no",
+        "objective": problem.objective if declared.own else declared.goal,
         "objective_unit": str(unit),
         "objective_constant": f"{linear.offset:.17g}",
         "table_sha256": _table_hash(problem),
         "model_sha256": fingerprint(linear),
     }
     comments = [
-        f"{problem.name}: written by {_WRITTEN_BY} {__version__}, formulation {stated.formulation}"
-        f"{', after all reductions' if stated.reduced else ''}{'' if stated.own else ', extended by its user'}",
-        *([] if stated.extension is None else [f"extended: {stated.extension.words}"]),
-        f"{stated.goal} = {unit} * objective of this file, which includes the constant {linear.offset:.17g}",
+        f"{problem.name}: written by {_WRITTEN_BY} {__version__}, formulation {declared.formulation}"
+        f"{', after all reductions' if declared.reduced else ''}{'' if declared.own else ', extended by its user'}",
+        *([] if declared.extension is None else [f"extended: {declared.extension.words}"]),
+        f"{declared.goal} = {unit} * objective of this file, which includes the constant {linear.offset:.17g}",
     ]
     if isinstance(known, str):
         about["known_optimum"] = known
@@ -402,12 +402,14 @@ def _notes(stated: Stated, known: Number | None) -> Notes:
     elif isinstance(known, Fraction):
         about |= {"known_optimum": str(known), "known_optimum_in_file": str(known / unit)}
         comments.append(
-            f"known optimum: {stated.goal} {in_words(known)}, objective of this file {in_words(known / unit)}"
+            f"known optimum: {declared.goal} {in_words(known)}, objective of this file {in_words(known / unit)}"
         )
     names = [[name.partition("[")[0] for name in every] for every in (linear.variable_names, linear.constraint_names)]
-    docs = [[str(getattr(stated.model.find_component(n), "doc", None) or "") for n in every] for every in names]
-    for components, labels in zip((stated.model.assign, stated.model.open), labels_of(stated.prepared), strict=True):
-        for column, label in zip(stated.arrays.columns_of(list(components.values())).tolist(), labels, strict=True):
+    docs = [[str(getattr(declared.model.find_component(n), "doc", None) or "") for n in every] for every in names]
+    for components, labels in zip(
+        (declared.model.assign, declared.model.open), labels_of(declared.prepared), strict=True
+    ):
+        for column, label in zip(declared.arrays.columns_of(list(components.values())).tolist(), labels, strict=True):
             if column >= 0:
                 docs[0][column] = label
     return Notes(comments, about, *docs)

@@ -140,10 +140,10 @@ def _direct(
     params: Parameters,
 ) -> Answer:
     """Direct MILP in a process of its own. ends: seconds of `time.time()`, None for no limit."""
-    clock, stated = Clock(), get_formulation(formulation)
+    clock, chosen = Clock(), get_formulation(formulation)
     options = replace(options, time_limit=None if ends is None else max(ends - time.time(), 0.1))
-    prepared = presolve(problem, clock, reduced=stated.reduced, merge=True, limit=limit_of(clock, options, None))
-    session = Session(prepared, stated, adapter, options, clock, parameters=params)
+    prepared = presolve(problem, clock, reduced=chosen.reduced, merge=True, limit=limit_of(clock, options, None))
+    session = Session(prepared, chosen, adapter, options, clock, parameters=params)
     result = settled(session) or solve_started(session)
     # the names of a user's code are added in the end
     backed_by = cast("tuple[Backing, ...]", result.backed_by)

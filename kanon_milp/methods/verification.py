@@ -250,12 +250,12 @@ def check_certificate_files(
     return check_claim(table, recoding, requirements, reading, claim, claim.most_groups)
 
 
-def _same_order(given: Sequence[str] | str | None, stated: list[str]) -> list[str]:
+def _same_order(given: Sequence[str] | str | None, declared: list[str]) -> list[str]:
     """The columns given; in the order of the certificate if these are the same."""
     if given is None:
-        return stated
+        return declared
     names = [given] if isinstance(given, str) else list(given)
-    return stated if sorted(names) == sorted(stated) else names
+    return declared if sorted(names) == sorted(declared) else names
 
 
 def _recoding(

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from kanon_milp.errors import InputError, nearest
 from kanon_milp.formulations.column_models import build_full_domain, build_identifying, build_violating
 from kanon_milp.formulations.restricted import RestrictedModel
-from kanon_milp.methods.exchange import Stated, stated_model
+from kanon_milp.methods.exchange import DeclaredModel, declared_model
 from kanon_milp.methods.full_domain import FullDomain
 from kanon_milp.methods.quasi_identifiers import differing_columns
 from kanon_milp.presolve.instance import compress_table, recode, types_of
@@ -151,7 +151,7 @@ class LibraryInstance:
     known: Fraction | None = None
     infeasible: bool = False
     reason: str = ""
-    exported: Stated | None = None
+    exported: DeclaredModel | None = None
     problem: Problem | None = None
     groups: Ints | None = None
     chosen: Sequence[int] | None = None
@@ -226,7 +226,7 @@ def _instance(entry: Entry, folder: Path) -> LibraryInstance:
 
 
 def _released(entry: Entry, problem: Problem, title: str, **known: Any) -> LibraryInstance:
-    made = stated_model(problem, entry.formulation, False, Clock())
+    made = declared_model(problem, entry.formulation, False, Clock())
     return LibraryInstance(
         entry, made.arrays.linear, title, made.goal, made.unit, exported=made, problem=problem, **known
     )
