@@ -385,11 +385,11 @@ def test_nothing_is_overwritten_by_import(hospital: Exported, tmp_path: Path) ->
 def test_an_export_shows_as_one_line(tmp_path: Path) -> None:
     problem = km.read_model("hospital").problem
     assert repr(km.export_model(problem, tmp_path / "m.lp")) == (
-        '<Stated: strong model of "hospital", 138 variables, 148 constraints, objective loss>'
+        '<DeclaredModel: strong model of "hospital", 138 variables, 148 constraints, objective loss>'
     )
     model = km.build_model(problem)
     model.few = pyo.Constraint(expr=sum(model.open.values()) <= 3)
     reduced = repr(km.export_model(problem, tmp_path / "m.lp", reduced=True))
-    assert reduced.startswith('<Stated: reduced strong model of "hospital", ')
+    assert reduced.startswith('<DeclaredModel: reduced strong model of "hospital", ')
     extended = repr(km.export_model(problem, tmp_path / "m.lp", model=model))
-    assert extended.startswith('<Stated: strong model, extended, of "hospital", 138 variables, 149 constraints')
+    assert extended.startswith('<DeclaredModel: strong model, extended, of "hospital", 138 variables, 149 constraints')

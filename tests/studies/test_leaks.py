@@ -148,7 +148,7 @@ def test_a_repr_shows_shape_and_names_and_no_cell(tmp_path: Path) -> None:
         repr(km.read_model(model)): "2 rows",
         repr(problem.privacy): "AlphaKAnonymity",
         repr(result.report.released if result.report else None): "groups",
-        repr(km.export_model(problem, tmp_path / "m.lp")): "<Stated: strong model of",
+        repr(km.export_model(problem, tmp_path / "m.lp")): "<DeclaredModel: strong model of",
     }
     for text, part in shown.items():
         assert part in text
