@@ -155,6 +155,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
             "small_groups": "truth",
         },
     ),
+    "ProsecutorRisk": (km.ProsecutorRisk, {"risk": "0.09"}, {"risk": "whole float"}),
     "PSensitivity": (km.PSensitivity, {"p": 2}, {"p": "whole", "sensitive": "none whole text"}),
     "PatternMask": (
         km.PatternMask,

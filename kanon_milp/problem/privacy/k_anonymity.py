@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -23,6 +24,7 @@ from kanon_milp.problem.privacy.base import (
 )
 from kanon_milp.problem.privacy.instance_data import InstanceData, Rows, declare_presence, distinct_values, projections
 from kanon_milp.problem.privacy.shares import few_values
+from kanon_milp.problem.privacy.thresholds import PRESETS
 from kanon_milp.problem.records import Group
 from kanon_milp.system.arrays import Flags
 
@@ -38,6 +40,7 @@ class KAnonymity(Requirement):
     sets of quasi-identifiers may each have their own k.
     unit: the table's unit of protection, set by `bind`; then each group has rows of at least k different units (which
     is p-sensitivity of the unit). None where each row is a unit of its own, and for k = 1.
+    threshold: of the risk that k comes from, as `ProsecutorRisk.describe` gives it; empty where k itself was asked for.
     Merge-closed: sizes add up, and a union has the units of both. Keeps the flow structure: with `open` fixed, what is
     left is a transportation problem with lower bounds. Neither holds for a subset, where one group's rows may be what
     another group needs.
@@ -46,6 +49,7 @@ class KAnonymity(Requirement):
     k: int
     quasi_identifiers: Sequence[str] | None = None
     unit: str | None = field(default=None, init=False)
+    threshold: Mapping[str, object] = field(default_factory=dict, init=False, repr=False, compare=False)
     name: ClassVar[str] = "k_anonymity"
     term: ClassVar[str] = "k-anonymity"
     letter: ClassVar[str] = "k"
@@ -68,10 +72,17 @@ class KAnonymity(Requirement):
         """Others that a row looks like, of a unit, or where only some columns are known."""
         others = counted(int(claims["k"]) - 1, "other")
         if "unit" in claims:
-            return f"each row looks like rows of at least {others} of {claims['unit']}"
-        sets = claims.get("quasi_identifiers")
-        within = f" when only {', '.join(sets)} are known" if isinstance(sets, list) else ""
-        return f"each row looks like at least {others}{within}"
+            said = f"each row looks like rows of at least {others} of {claims['unit']}"
+        else:
+            sets = claims.get("quasi_identifiers")
+            within = f" when only {', '.join(sets)} are known" if isinstance(sets, list) else ""
+            said = f"each row looks like at least {others}{within}"
+        if "risk" not in claims:
+            return said
+        source = PRESETS[claims["preset"]].source if "preset" in claims else ""
+        k, risk = int(claims["k"]), Fraction(claims["risk"])
+        above = f"; {k - 1} would be a risk of 1/{k - 1}, which is above it" if k > 1 else ""
+        return f"{said}: k = {k} is the fewest for a risk of at most {risk}{source and f' ({source})'}{above}"
 
     def bind(self, table: Table) -> tuple[KAnonymity, ...]:
         """Refuse columns that are no quasi-identifiers; count units where a unit has several rows."""
@@ -105,6 +116,12 @@ class KAnonymity(Requirement):
             return self
         found = replace(self)
         object.__setattr__(found, "unit", unit)
+        return found
+
+    def because(self, threshold: Mapping[str, object]) -> KAnonymity:
+        """The same, which knows the threshold of a risk that it comes from."""
+        found = replace(self)._of(self.unit)
+        object.__setattr__(found, "threshold", threshold)
         return found
 
     @property
@@ -204,7 +221,7 @@ class KAnonymity(Requirement):
         return () if self.unit is None else (ValueLimits(self.unit, different=int(self.k), complete=True),)
 
     def describe(self) -> dict[str, object]:
-        """The parameter k, the set of quasi-identifiers where it is not all of them, and the unit where units are
-        counted."""
+        """The parameter k, the set of quasi-identifiers where it is not all of them, the unit where units are counted,
+        and the threshold of a risk that k comes from."""
         subset = {} if self.quasi_identifiers is None else {"quasi_identifiers": list(self.quasi_identifiers)}
-        return {"k": int(self.k), **subset, **({} if self.unit is None else {"unit": self.unit})}
+        return {"k": int(self.k), **subset, **({} if self.unit is None else {"unit": self.unit}), **self.threshold}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 from kanon_milp.errors import InputError
 from kanon_milp.verify.definitions import AtLeast, Definition, Rule, SizeRule, different
+from kanon_milp.verify.definitions.prosecutor_risk import THRESHOLDS
 from kanon_milp.verify.numbers import integer
 from kanon_milp.verify.tables import Original
 
@@ -30,6 +32,8 @@ def _rules(requirement: Any, table: Original) -> Sequence[Rule]:
 def _least(requirement: Mapping[str, Any], table: Original) -> AtLeast:
     """So many rows, or units; where some of the quasi-identifiers are meant, rows of several groups can be alike in
     them."""
+    if "risk" in requirement and Fraction(requirement["risk"]) * requirement["k"] < 1:
+        raise ValueError  # k rows are too few for that risk
     if "unit" in requirement:
         if requirement["unit"] != table.unit or "quasi_identifiers" in requirement:
             raise ValueError
@@ -45,9 +49,9 @@ DEFINITION = Definition(
     "KAnonymity",
     "k_anonymity",
     _rules,
-    {"k": "count", "quasi_identifiers": "columns", "unit": "column"},
+    {"k": "count", "quasi_identifiers": "columns", "unit": "column", "risk": "number", "preset": tuple(THRESHOLDS)},
     _least,
-    optional=("quasi_identifiers", "unit"),
+    optional=("quasi_identifiers", "unit", "risk", "preset"),
     exempts=True,
     term="k-anonymity",
 )
