@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from kanon_milp.studies.inspection import inspect as inspect
     from kanon_milp.studies.metrics import Metrics as Metrics
     from kanon_milp.studies.metrics import measure as measure
+    from kanon_milp.studies.model_content import write_model as write_model
     from kanon_milp.studies.model_files import ModelFile as ModelFile
     from kanon_milp.studies.model_files import read_model as read_model
     from kanon_milp.studies.pages.result_page import write_report as write_report
@@ -97,6 +98,7 @@ _HOMES = {
     "problem.database_tables": ("write_table",),
     "problem.hierarchies": ("Hierarchy",),
     "studies": ("datasets",),
+    "studies.model_content": ("write_model",),
     "studies.model_files": ("ModelFile", "read_model"),
     "problem": ("distances",),
     "problem.problem": ("Problem",),

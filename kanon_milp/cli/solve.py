@@ -32,6 +32,7 @@ from kanon_milp.solvers import SolverAdapter
 from kanon_milp.solvers.canaries import diagnose
 from kanon_milp.solvers.mps import names_path
 from kanon_milp.studies import display, output
+from kanon_milp.studies.model_content import saved_model
 from kanon_milp.studies.output import PAGE
 from kanon_milp.studies.pages.result_page import page_of_result, report_of_folder
 from kanon_milp.system.files import Fill, check_target, holding, refuse_overwriting, write_together
@@ -103,6 +104,9 @@ def solve(
     report_sample: Annotated[
         int, output_option(metavar="N", min=0, help="Show the first N released rows on that page.")
     ] = 0,
+    save_model: Annotated[
+        Path | None, output_option(metavar="FILE", help="Write what is asked for as a model file, to solve it again.")
+    ] = None,
     log_file: Annotated[Path | None, output_option(help="Write the solver's log there.")] = None,
     show: Annotated[bool, output_option("--show", help="Show the released table, one line a group.")] = False,
     json: options.Json = False,
@@ -126,6 +130,9 @@ def solve(
         chosen.update(read.solver)
     database = _database(asked, to_table, to_database)
     targets = [("--certificate", certificate), ("--log-file", log_file), ("--report", report)]
+    targets.append(("--save-model", save_model))
+    if save_model is not None and read is not None:
+        raise InputError(f"--save-model writes what options ask for, and {read.path} is a model file already: copy it")
     written = [("--out", out / name) for name in output.FILES] if out is not None else []
     written += [(option, path) for option, path in targets if path is not None]
     refuse_overwriting(written, asked.sources)
@@ -150,6 +157,10 @@ def solve(
     chosen.update({key: value for key, value in given.items() if value is not None})
     if parameters:
         chosen["parameters"] = {**chosen.get("parameters", {}), **Parameters.read(parameters).values}
+    files: dict[str, Fill | None] = {}
+    if save_model is not None:
+        saved = {key: each for key, each in chosen.items() if key != "dask"}
+        files[os.path.realpath(save_model)] = holding(saved_model(problem, save_model, saved))
     adapter = solvers.get(chosen.pop("name", solvers.DEFAULT), executable=cbc)
     with ctrl_c_sets(None, told=True) as stop:
         chosen.update(log_file=log_file, interrupt=stop, progress=not (quiet or json))
@@ -159,7 +170,6 @@ def solve(
             model_file = None if read is None else read.path
             described = output.described(result, model_file, _rest(result, stop))
         signals.answer = "ignore"  # what was found is written now, whoever asks again
-    files: dict[str, Fill | None] = {}
     if certificate is not None:
         files[os.path.realpath(certificate)] = None
     if certificate is not None and proof is not None:
@@ -202,6 +212,8 @@ def solve(
         display.show_result(result, asked.title, out, shown, replaced=bool(earlier), page=report)
         if database is not None and result.table is not None and result.verified:
             display.say(f'written to table "{to_table}" of {database}')
+        if save_model is not None:
+            display.say(f"model file: {save_model}")
         if show and result.table is not None:
             display.show_groups(result)
     if stop.is_set():

@@ -23,6 +23,7 @@ from kanon_milp.solvers import LinearModel
 from kanon_milp.solvers.mps import Notes, names_path, write_model
 from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.studies.families import Generated, GeneratedColumns
+from kanon_milp.studies.model_content import toml_text
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.files import check_folder, holding, make_folder, write_together
 from kanon_milp.verify import verify
@@ -141,23 +142,25 @@ def released_groups(found: Generated) -> pl.DataFrame:
 
 def model_text(found: Generated) -> str:
     """The model file."""
-    lines = [f"title = {_toml(found.title)}", f"source = {_toml(found.reason)}", "", "[data]", f"file = {_toml(TABLE)}"]
-    lines.append(f"quasi_identifiers = {_toml(list(found.quasi_identifiers))}")
-    if found.sensitive:
-        lines.append(f"sensitive = {_toml(list(found.sensitive))}")
+    requirements = []
     for requirement in found.privacy:
-        lines += ["", "[[privacy.requirements]]", f"kind = {_toml(requirement.name)}"]
         claims = {key: value for key, value in requirement.claims.items() if key not in ("name", "sensitive")}
         if _metric(requirement) is not None:
             claims["distance"] = f"matrix:{DISTANCE}"
-        lines += [f"{key} = {_toml(value)}" for key, value in claims.items() if value is not None]
+        given = {key: value for key, value in claims.items() if value is not None}
+        requirements.append({"kind": requirement.name, **given})
+    data: dict[str, Any] = {"file": TABLE, "quasi_identifiers": list(found.quasi_identifiers)}
+    if found.sensitive:
+        data["sensitive"] = list(found.sensitive)
+    content: dict[str, Any] = {"title": found.title, "source": found.reason, "data": data}
+    content["privacy"] = {"requirements": requirements}
     if found.patterns is not None:
-        lines += ["", "[recoding]", f"patterns = {_toml([list(each) for each in found.patterns])}"]
+        content["recoding"] = {"patterns": [list(each) for each in found.patterns]}
     if found.sides:
-        lines += ["", "[problem]", *(f"{key} = {_toml(value)}" for key, value in found.sides.items())]
-    lines += ["", "[known]", "infeasible = true" if found.optimum is None else f"optimum = {_toml(found.optimum)}"]
-    lines.append(f"source = {_toml(found.reason)}")
-    return "\n".join(lines) + "\n"
+        content["problem"] = found.sides
+    known = {"infeasible": True} if found.optimum is None else {"optimum": found.optimum}
+    content["known"] = {**known, "source": found.reason}
+    return toml_text(content)
 
 
 def _answer(found: Generated) -> dict[str, Any]:
@@ -178,13 +181,3 @@ def _answer(found: Generated) -> dict[str, Any]:
 def _metric(requirement: Requirement) -> MatrixDistance | None:
     distance = getattr(requirement, "distance", None)
     return distance if isinstance(distance, MatrixDistance) else None
-
-
-def _toml(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, list):
-        return f"[{', '.join(map(_toml, value))}]"
-    return json.dumps(str(value), ensure_ascii=False)
