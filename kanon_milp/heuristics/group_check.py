@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,25 +13,45 @@ from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.hierarchies import Label
 from kanon_milp.problem.privacy import Requirement
-from kanon_milp.problem.privacy.base import facts_of, least_rows, satisfies
+from kanon_milp.problem.privacy.base import facts_of, is_size_only, least_rows, satisfies
 from kanon_milp.problem.records import Group
-from kanon_milp.system.arrays import Ints
+from kanon_milp.system.arrays import Floats, Ints
 
-FEW = 16  # times a group's row types are fewer than all joint values, from which on these are not gone through
+FEW = 16  # times a group's row types or values are fewer than all values, from which on these are not gone through
+
+
+class _Marginal(NamedTuple):
+    """The attributes that a requirement is decided by. of_value: their joint value of each joint value of all, int64
+    (J,); values: its labels."""
+
+    names: tuple[str, ...]
+    of_value: Ints
+    values: list[tuple[Label, ...]]
+
+    def counts(self, held: Ints, counts: Ints) -> tuple[Ints, Ints]:
+        """The values that occur where so many rows have each of these joint values, and their rows."""
+        of = self.of_value[held]
+        if len(held) * FEW < len(self.values):
+            found, at = np.unique(of, return_inverse=True)
+            return found, np.bincount(at, weights=counts).astype(np.int64)
+        rows = np.bincount(of, weights=counts, minlength=len(self.values)).astype(np.int64)
+        found = np.flatnonzero(rows)
+        return found, rows[found]
 
 
 class _Different(NamedTuple):
     """A requirement that a group has exactly if it has so many rows at least, and of some attributes so many different
-    values: of_value: the attribute's value of each joint value, int64 (J,)."""
+    values."""
 
     requirement: Requirement
     least: int
-    attributes: tuple[tuple[Ints, int], ...]
+    attributes: tuple[tuple[_Marginal, int], ...]
 
     def holds(self, held: Ints, size: int) -> bool:
         """held: joint values that the group has, int64."""
         return size >= self.least and all(
-            _distinct(of_value[held], len(of_value)) >= different for of_value, different in self.attributes
+            _distinct(marginal.of_value[held], len(marginal.values)) >= different
+            for marginal, different in self.attributes
         )
 
 
@@ -53,30 +73,33 @@ class GroupCheck:
         self.instance = instance
         attributes = instance.problem.attributes
         self.code: Ints | None = None
-        self._values: list[tuple[Label, ...]] = []
+        self._values: list[tuple[Label, ...]] = [()]
         if attributes or not instance.problem.size_only:
             self.code, self._values = instance.sensitive_codes(attributes)
-        self._different = [] if self.code is None else list(filter(None, map(self._counting, self._requirements)))
-        counted = [each.requirement for each in self._different]
-        self._others = [each for each in self._requirements if each not in counted]
-        self._known: dict[tuple[bool, bytes], bool] = {}
+        self._marginals: dict[tuple[str, ...], _Marginal] = {}
+        self._different: list[_Different] = []
+        self._others: list[tuple[Requirement, _Marginal]] = []
+        for requirement in instance.problem.requirements:
+            facts = facts_of(requirement, instance.table_group)
+            # no group has to be listed joint value by joint value, of which there may be thousands, where less decides
+            if facts and all(each.counts_values for each in facts):
+                different = tuple((self._marginal((each.attribute,)), each.different) for each in facts)
+                least = least_rows(requirement, instance.table_group)
+                self._different.append(_Different(requirement, least, different))
+            elif facts and all(each.complete for each in facts) and len(requirement.attributes) == 1:
+                self._others.append((requirement, self._marginal(requirement.attributes)))
+            else:
+                alone = is_size_only(requirement) or self.code is None
+                self._others.append((requirement, self._marginal(() if alone else attributes)))
+        self._known: dict[tuple[int, bytes], bool] = {}
 
-    @property
-    def _requirements(self) -> Sequence[Requirement]:
-        return self.instance.problem.requirements
-
-    def _counting(self, requirement: Requirement) -> _Different | None:
-        """A requirement that nothing but different values are counted for: no group has to be listed value by value
-        then, which takes long where there are thousands."""
-        facts = facts_of(requirement, self.instance.table_group)
-        if not facts or not all(each.counts_values for each in facts):
-            return None
-        different = []
-        for each in facts:
-            column, numbers = self.instance.problem.attributes.index(each.attribute), dict[Label, int]()
-            codes = [numbers.setdefault(value[column], len(numbers)) for value in self._values]
-            different.append((np.array(codes, dtype=np.int64), each.different))
-        return _Different(requirement, least_rows(requirement, self.instance.table_group), tuple(different))
+    def _marginal(self, names: tuple[str, ...]) -> _Marginal:
+        if names not in self._marginals:
+            at = [self.instance.problem.attributes.index(name) for name in names]
+            numbers: dict[tuple[Label, ...], int] = {}
+            of = [numbers.setdefault(tuple(value[j] for j in at), len(numbers)) for value in self._values]
+            self._marginals[names] = _Marginal(names, np.array(of, dtype=np.int64), list(numbers))
+        return self._marginals[names]
 
     def by_value(self, members: NDArray[np.integer[Any]], rows: Ints) -> Ints:
         """Numbers of rows by joint value, int64; their sum alone where sizes are all."""
@@ -84,13 +107,18 @@ class GroupCheck:
             return np.array([rows.sum()], dtype=np.int64)
         return np.bincount(self.code[members], weights=rows, minlength=len(self._values)).astype(np.int64)
 
+    def _held(self, members: NDArray[np.integer[Any]], rows: Ints) -> tuple[Ints, Ints]:
+        """The joint values that these rows have, rising, and the rows of each, both int64."""
+        if self.code is None or len(members) * FEW >= len(self._values):
+            counts = self.by_value(members, rows)
+            held = np.flatnonzero(counts)
+            return held, counts[held]
+        held, at = np.unique(self.code[members], return_inverse=True)
+        return _present(held, np.bincount(at, weights=rows).astype(np.int64))
+
     def accepts(self, g: int | None, members: NDArray[np.integer[Any]], rows: Ints) -> bool:
         """Whether candidate g, or (None) any group that is not exempt, may have so many rows of each member."""
-        if self.code is None or len(members) * FEW >= len(self._values):
-            return self.holds(g, self.by_value(members, rows))
-        held, at = np.unique(self.code[members], return_inverse=True)
-        counts = np.bincount(at, weights=rows).astype(np.int64)
-        return self._holds(g, held[counts > 0], counts[counts > 0])
+        return self._holds(g, *self._held(members, rows))
 
     def holds(self, g: int | None, counts: Ints) -> bool:
         """Whether a candidate may have these counts, or (None) any group that is not exempt."""
@@ -106,13 +134,20 @@ class GroupCheck:
         for each in self._different:
             if not (exempt and each.requirement.exempts) and not each.holds(held, size):
                 return False
-        if not self._others:
-            return True
-        key = exempt, held.tobytes() + counts.tobytes()
+        return all(
+            (exempt and requirement.exempts) or self._satisfies(number, *marginal.counts(held, counts))
+            for number, (requirement, marginal) in enumerate(self._others)
+        )
+
+    def _satisfies(self, number: int, found: Ints, counts: Ints) -> bool:
+        """Whether one of the other requirements holds where so many rows have each of these values of its marginal."""
+        key = number, found.tobytes() + counts.tobytes()
         if key not in self._known:
-            asked = [r for r in self._others if not (exempt and r.exempts)]
+            requirement, marginal = self._others[number]
+            tuples = {marginal.values[v]: rows for v, rows in zip(found.tolist(), counts.tolist(), strict=True)}
             try:
-                self._known[key] = all(satisfies(requirement, self._group(held, counts)) for requirement in asked)
+                group = Group.of(marginal.names, tuples, self.instance.table_group)
+                self._known[key] = satisfies(requirement, group)
             except UndecidedError:  # there may be other groups, of which it is known
                 self._known[key] = False
         return self._known[key]
@@ -132,11 +167,10 @@ class GroupCheck:
         ]
         return np.array(bad, dtype=np.int64)
 
-    def _group(self, held: Ints, counts: Ints) -> Group:
-        if self.code is None:
-            return Group(int(counts.sum()), table_group=self.instance.table_group)
-        tuples = {self._values[value]: count for value, count in zip(held.tolist(), counts.tolist(), strict=True)}
-        return Group.of(self.instance.problem.attributes, tuples, self.instance.table_group)
+
+def _present(held: Ints, counts: Ints) -> tuple[Ints, Ints]:
+    """The values that have rows, and the rows of each."""
+    return held[counts > 0], counts[counts > 0]
 
 
 class UnplacedCheck(GroupCheck):
@@ -147,12 +181,25 @@ class UnplacedCheck(GroupCheck):
         self._table = np.zeros(0, dtype=np.int64)
         if self.code is not None:
             self._table = np.bincount(self.code, weights=instance.types.counts).astype(np.int64)
-        self._left = self._table.copy()
+        self._size = int(self._table.sum())
+        self._left = {
+            names: np.bincount(each.of_value, weights=self._table).astype(np.int64)
+            for names, each in self._marginals.items()
+            if self.code is not None
+        }
+        self._values_left = {names: int(np.count_nonzero(left)) for names, left in self._left.items()}
 
     def take(self, members: NDArray[np.integer[Any]], rows: Ints) -> None:
         """Rows that are placed are no longer left over."""
-        if self.code is not None:
-            np.subtract.at(self._left, self.code[members], rows)
+        if self.code is None:
+            return
+        held, counts = self._held(members, rows)
+        self._size -= int(counts.sum())
+        for names, marginal in self._marginals.items():
+            found, taken = marginal.counts(held, counts)
+            left = self._left[names]
+            left[found] -= taken
+            self._values_left[names] -= int(np.count_nonzero(left[found] == 0))
 
     def most(self, g: int | None, members: NDArray[np.integer[Any]], rows: Ints) -> Ints | None:
         """As many of these rows as candidate g, or (None) any group that is not exempt, may have: all, or those below a
@@ -161,45 +208,63 @@ class UnplacedCheck(GroupCheck):
             return None
         if self.code is None:
             return rows if self.accepts(g, members, rows) else None
-        counts = self.by_value(members, rows)
-        if self._leaves_enough(g, counts):
+        held, counts = self._held(members, rows)
+        if self._leaves_enough(g, held, counts):
             return rows
-        # the same cap for each value, or a cap in proportion to the table
+        # the same cap for each value, or a cap in proportion to the table, in 64 steps: from no rows to a cap at which
+        # the rarest value keeps all of its rows
+        table = self._table[held]
+        most = (counts / table).max(initial=0)
         capped = [
-            self._largest(g, int(counts.max()), lambda cap: np.minimum(counts, cap)),
-            self._largest(g, 64, lambda part: np.minimum(counts, self._share(counts, part))),
+            self._largest(g, held, int(counts.max(initial=0)), lambda cap: np.minimum(counts, cap)),
+            self._largest(g, held, 64, lambda part: np.minimum(counts, _rounded_up(table * most * part / 64))),
         ]
         found = max((c for c in capped if c is not None), key=lambda c: int(c.sum()), default=None)
-        return None if found is None else self._take(members, rows, found)
+        return None if found is None else self._take(members, rows, held, found)
 
-    def _share(self, counts: Ints, part: int) -> Ints:
-        """In 64 steps: from no rows to a cap at which the rarest value keeps all of its rows."""
-        present = counts > 0
-        most = (counts[present] / self._table[present]).max()
-        share: Ints = np.ceil(self._table * most * part / 64).astype(np.int64)
-        return share
-
-    def _largest(self, g: int | None, top: int, cap: Callable[[int], Ints]) -> Ints | None:
+    def _largest(self, g: int | None, held: Ints, top: int, cap: Callable[[int], Ints]) -> Ints | None:
         """The counts under the largest cap that is accepted, as far as halving finds it."""
         best: Ints | None = None
         low, high = 0, top
         while high - low > 1:
             middle = (low + high) // 2
             counts = cap(middle)
-            if self._leaves_enough(g, counts):
+            if self._leaves_enough(g, *_present(held, counts)):
                 best, low = counts, middle
             else:
                 high = middle
         return best
 
-    def _leaves_enough(self, g: int | None, counts: Ints) -> bool:
+    def _leaves_enough(self, g: int | None, held: Ints, counts: Ints) -> bool:
         """Whether these counts satisfy the requirements, and what is then left over, as one group, does as well, if it
         did before: where unions can break a requirement, it need not."""
-        rest = self._left - counts
-        return self.holds(g, counts) and (not rest.any() or self.holds(None, rest) or not self.holds(None, self._left))
+        if not self._holds(g, held, counts):
+            return False
+        nothing = np.zeros(0, dtype=np.int64)
+        return self._size == counts.sum() or self._without(held, counts) or not self._without(nothing, nothing)
 
-    def _take(self, members: NDArray[np.integer[Any]], rows: Ints, counts: Ints) -> Ints:
-        """The first rows of each value, as many as its count."""
+    def _without(self, held: Ints, counts: Ints) -> bool:
+        """Whether what is left over without these rows satisfies the requirements as one group."""
+        size = self._size - int(counts.sum())
+        for each in self._different:
+            if size < each.least:
+                return False
+            for marginal, different in each.attributes:
+                found, taken = marginal.counts(held, counts)
+                gone = np.count_nonzero(self._left[marginal.names][found] == taken)
+                if self._values_left[marginal.names] - gone < different:
+                    return False
+        for number, (_, marginal) in enumerate(self._others):
+            rest = self._left[marginal.names].copy()
+            found, taken = marginal.counts(held, counts)
+            rest[found] -= taken
+            present = np.flatnonzero(rest)
+            if not self._satisfies(number, present, rest[present]):
+                return False
+        return True
+
+    def _take(self, members: NDArray[np.integer[Any]], rows: Ints, held: Ints, counts: Ints) -> Ints:
+        """The first rows of each value that is held, as many as its count."""
         assert self.code is not None
         code = self.code[members]
         order = np.argsort(code, kind="stable")
@@ -207,5 +272,10 @@ class UnplacedCheck(GroupCheck):
         first = np.concatenate([[True], code[order][1:] != code[order][:-1]])
         within = before - np.maximum.accumulate(np.where(first, before, 0))
         taken = np.zeros_like(rows)
-        taken[order] = np.clip(counts[code[order]] - within, 0, rows[order])
+        at = np.minimum(np.searchsorted(held, code[order]), len(held) - 1)  # of a value without rows: any
+        taken[order] = np.clip(counts[at] - within, 0, rows[order])
         return taken
+
+
+def _rounded_up(shares: Floats) -> Ints:
+    return np.ceil(shares).astype(np.int64)

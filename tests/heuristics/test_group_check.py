@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import random
+from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import polars as pl
 
 import kanon_milp as km
-from kanon_milp.heuristics.group_check import GroupCheck
+from kanon_milp.heuristics.group_check import GroupCheck, UnplacedCheck
 from kanon_milp.heuristics.mondrian import Part, divide
-from kanon_milp.presolve.instance import prepare
+from kanon_milp.presolve.instance import Instance, prepare
+from kanon_milp.problem.records import Group
+from kanon_milp.system.arrays import Ints
 from kanon_milp.system.limit import Limit
 
 
@@ -38,6 +42,41 @@ def test_few_of_many_joint_values_are_judged_as_all_are() -> None:
             held = check.accepts(None, members, rows)
             assert held == other.holds(None, other.by_value(members, rows))
             found.add(held)
+    assert found == {True, False}
+
+
+def as_required(instance: Instance, rows: Ints) -> bool:
+    """What the requirements say of a group of so many rows of each type."""
+    problem = instance.problem
+    code, values = instance.sensitive_codes(problem.attributes)
+    counts = np.bincount(code, weights=rows).astype(int).tolist()
+    tuples = {value: count for value, count in zip(values, counts, strict=True) if count}
+    group = Group.of(problem.attributes, tuples, instance.table_group)
+    return all(requirement.holds(group) for requirement in problem.requirements)
+
+
+def test_groups_and_what_they_leave_over_are_judged_as_by_the_requirements() -> None:
+    draw, found = np.random.default_rng(2), set()
+    for ill in (km.LDiversity(2), km.LDiversity(2, form="blocki-williams"), km.TCloseness(Fraction(1, 2))):
+        instance = prepare(problem_of(120, [km.KAnonymity(4), ill], unit=True))
+        types, holds = instance.types, partial(as_required, instance)
+
+        check, left = UnplacedCheck(instance), types.counts.copy()
+        for _ in range(60):
+            members = draw.choice(types.count, size=draw.integers(1, 30), replace=False)
+            taken = check.most(None, members, left[members])
+            rest = left.copy()
+            if taken is None:
+                rest[members] = 0
+                assert not (holds(left - rest) and (holds(rest) or not holds(left) or not rest.any()))
+            else:
+                rest[members] -= taken
+                assert holds(left - rest)
+                assert holds(rest) or not holds(left) or not rest.any()
+                if draw.random() < 0.3:
+                    check.take(members, taken)
+                    left = rest
+            found.add(taken is None)
     assert found == {True, False}
 
 
