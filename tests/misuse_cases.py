@@ -95,7 +95,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
         {"hierarchies": "", "weights": "", "level_costs": "", "costs": "", "mask": "none"},
     ),
     "Hierarchies.read": (km.Hierarchies.read, {"folder": ".", "columns": ["a"]}, {"folder": "", "columns": ""}),
-    "Hierarchy": (km.Hierarchy, {"paths": AGES}, {"paths": "", "source": "text"}),
+    "Hierarchy": (km.Hierarchy, {"paths": AGES}, {"paths": "", "source": "text", "rule": "none"}),
     "Hierarchy.from_rows": (km.Hierarchy.from_rows, {"rows": list(AGES.values())}, {"rows": ""}),
     "Hierarchy.from_frame": (
         km.Hierarchy.from_frame,
@@ -111,13 +111,24 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
             "origin": "whole float",
             "missing": "text",
             "other": "none text",
+            "below": "none whole float",
+            "above": "none whole float",
+            "dashes": "none truth",
             "decimal": "none",
         },
     ),
     "Hierarchy.quantiles": (
         km.Hierarchy.quantiles,
         {"column": [1, 12], "counts": [2]},
-        {"column": "", "counts": "whole", "missing": "text", "other": "none text", "decimal": "none"},
+        {
+            "column": "",
+            "counts": "whole",
+            "cuts": "none",
+            "missing": "text",
+            "other": "none text",
+            "decimal": "none",
+            "dashes": "none truth",
+        },
     ),
     "Hierarchy.dates": (
         km.Hierarchy.dates,
@@ -127,7 +138,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
     "Hierarchy.prefixes": (
         km.Hierarchy.prefixes,
         {"column": ["abcdef"], "lengths": [2, 1]},
-        {"column": "list", "lengths": "whole", "missing": "text"},
+        {"column": "list", "lengths": "whole", "length": "none whole", "missing": "text"},
     ),
     "Hierarchy.ordered": (
         km.Hierarchy.ordered,
@@ -160,7 +171,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
     "PatternMask": (
         km.PatternMask,
         {"patterns": [("keep", "*")]},
-        {"patterns": "", "weights": "", "columns": "none whole text", "source": "text"},
+        {"patterns": "", "weights": "", "columns": "none whole text", "source": "text", "levels": ""},
     ),
     "PatternMask.read": (km.PatternMask.read, {"path": "nowhere"}, {"path": ""}),
     "PatternMask.random": (
@@ -385,7 +396,10 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
     "FullDomain": (
         km.FullDomain,
         {},
-        {"hierarchies": "", "suppression_limit": "", "objective": "", "weights": "", "level_costs": "", "costs": ""},
+        {
+            **{"hierarchies": "", "suppression_limit": "", "objective": "", "weights": "", "level_costs": ""},
+            **{"costs": "", "levels": ""},
+        },
     ),
     "solve_full_domain": (
         km.solve_full_domain,
@@ -417,6 +431,11 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
         km.measure,
         {"problem": PROBLEM, "anonymized": FRAME},
         {"problem": "", "anonymized": "frame", "missing_keys": "", "row_id": "none"},
+    ),
+    "write_model": (
+        km.write_model,
+        {"problem": PROBLEM, "path": "nowhere.toml"},
+        {"problem": "", "path": "", "solver": "none"},
     ),
     "write_report": (
         km.write_report,

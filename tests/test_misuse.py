@@ -160,6 +160,7 @@ def test_what_is_right_is_taken() -> None:
             "register_bound",
             "register_requirement",
             "solved_table",
+            "write_model",
             "write_report",
         ):
             function(**given)

@@ -317,6 +317,10 @@ class RecodingOptions:
     prefix: Annotated[
         list[str] | None, recoding_option(metavar="ZIP=4,2", help="Codes by so many of their first characters.")
     ] = None
+    level: Annotated[
+        list[str] | None,
+        recoding_option(metavar="AGE=2", help="The level of a column in all rows, or some levels (AGE=1,2)."),
+    ] = None
     weight: Annotated[
         list[str] | None, recoding_option(metavar="A=2", help="Cost of suppressing a cell of a column.")
     ] = None
@@ -347,7 +351,18 @@ class RecodingOptions:
             "makers": self._makers(),
             "weights": weights,
             "costs": self._costs(),
+            "levels": self._levels(),
         }
+
+    def _levels(self) -> dict[str, list[str]]:
+        """Column → the levels that it may have."""
+        found: dict[str, list[str]] = {}
+        for entry in self.level or []:
+            name, equals, given = entry.rpartition("=")
+            if not equals or name in found:
+                raise InputError("--level is COLUMN=LEVEL, or COLUMN=1,2, once for each column, as in --level age=2")
+            found[name] = split(given)
+        return found
 
     def _costs(self) -> dict[str, Any] | str:
         """Column → its costs, as `Hierarchies` takes them."""

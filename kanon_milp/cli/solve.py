@@ -25,6 +25,7 @@ from kanon_milp.kernels import COMPILED
 from kanon_milp.methods import exchange, registry
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.solve import solve as solve_problem
+from kanon_milp.problem.csv_files import csv_text
 from kanon_milp.problem.database_tables import check_new_table, expect_database, new_table
 from kanon_milp.problem.databases import Database, location
 from kanon_milp.problem.problem import Problem
@@ -92,6 +93,9 @@ def solve(
             help="A number of a phase (cuts.share=0.3), or whether it is used (phases.cuts=false); repeatable.",
         ),
     ] = None,
+    suppression_limit: Annotated[
+        float | None, solving_option(metavar="X", help="Rows that --method full_domain may suppress, a share; 0.05.")
+    ] = None,
     dask: Annotated[
         str | None, solving_option(metavar="ADDRESS", help="Search on the workers of this Dask scheduler.")
     ] = None,
@@ -104,6 +108,9 @@ def solve(
     report_sample: Annotated[
         int, output_option(metavar="N", min=0, help="Show the first N released rows on that page.")
     ] = 0,
+    labels: Annotated[
+        Path | None, output_option(metavar="FILE", help="Write the label of each value of a full-domain table, as CSV.")
+    ] = None,
     save_model: Annotated[
         Path | None, output_option(metavar="FILE", help="Write what is asked for as a model file, to solve it again.")
     ] = None,
@@ -130,7 +137,7 @@ def solve(
         chosen.update(read.solver)
     database = _database(asked, to_table, to_database)
     targets = [("--certificate", certificate), ("--log-file", log_file), ("--report", report)]
-    targets.append(("--save-model", save_model))
+    targets += [("--save-model", save_model), ("--labels", labels)]
     if save_model is not None and read is not None:
         raise InputError(f"--save-model writes what options ask for, and {read.path} is a model file already: copy it")
     written = [("--out", out / name) for name in output.FILES] if out is not None else []
@@ -155,8 +162,13 @@ def solve(
         "dask": dask,
     }
     chosen.update({key: value for key, value in given.items() if value is not None})
+    if suppression_limit is not None:
+        parameters = [*(parameters or []), f"full_domain.suppressed={suppression_limit}"]
     if parameters:
         chosen["parameters"] = {**chosen.get("parameters", {}), **Parameters.read(parameters).values}
+    for option, asked_for in (("--suppression-limit", suppression_limit), ("--labels", labels)):
+        if asked_for is not None and chosen.get("method") != "full_domain":
+            raise InputError(f"{option} is about a full-domain table; name that too: --method full_domain")
     files: dict[str, Fill | None] = {}
     if save_model is not None:
         saved = {key: each for key, each in chosen.items() if key != "dask"}
@@ -185,6 +197,9 @@ def solve(
             file.write(page_of_result(result, described, folder, report_sample, title))
 
         files[os.path.realpath(report)] = page
+    if labels is not None:
+        found = result.labels if result.verified else None
+        files[os.path.realpath(labels)] = None if found is None else holding(csv_text(found, ","))
     with ExitStack() as stack:
         ways: dict[str, Callable[[], object]] = {}
         if database is not None and to_table is not None and result.table is not None and result.verified:

@@ -7,27 +7,28 @@ import heapq
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import polars as pl
 
 from kanon_milp.errors import InputError, TooManyLevelVectorsError
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.methods.arguments import groups_not_alone
-from kanon_milp.methods.result import Result
+from kanon_milp.methods.result import Result, released_labels
 from kanon_milp.methods.session import Session
 from kanon_milp.presolve.assignment import expand
 from kanon_milp.presolve.instance import Instance, recode
 from kanon_milp.presolve.partition import Partition, released_partition
 from kanon_milp.presolve.preparation import presolve
-from kanon_milp.problem.arguments import instance_of, wrong
+from kanon_milp.problem.arguments import by_column, instance_of, wrong
 from kanon_milp.problem.column_values import mixed_key
 from kanon_milp.problem.exact import exact_parameter
 from kanon_milp.problem.privacy import Requirement
 from kanon_milp.problem.problem import Problem
-from kanon_milp.problem.recoding import MAX_LEVEL_VECTORS, Hierarchies, Suppression, fully_suppressed
+from kanon_milp.problem.recoding import MAX_LEVEL_VECTORS, Hierarchies, Suppression, fully_suppressed, with_levels
 from kanon_milp.problem.table import Table
 from kanon_milp.system.arrays import Flags, Ints
 from kanon_milp.system.clock import Clock
@@ -63,7 +64,8 @@ class FullDomain:
     largest share of the rows, an exact number from 0 to 1, that may be suppressed: those whose class does not satisfy
     the requirements. objective: "loss", as elsewhere, a suppressed row at that of a fully suppressed one; "precision",
     the same with level/height a cell; "discernibility", Σ |class|², a suppressed row at n; "class_size", rows a class.
-    weights, level_costs, costs: as in `Hierarchies`.
+    weights, level_costs, costs: as in `Hierarchies`. levels: column → the level that it shall have, or several that it
+    may have.
     """
 
     hierarchies: Mapping[str, Any] = field(default_factory=dict)
@@ -72,12 +74,14 @@ class FullDomain:
     weights: Mapping[str, Any] = field(default_factory=dict)
     level_costs: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     costs: Mapping[str, Any] | str = field(default_factory=dict)
+    levels: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not (isinstance(self.objective, str) and self.objective in OBJECTIVES):
             raise wrong("objective", f"one of {', '.join(OBJECTIVES)}", self.objective)
         if not 0 <= self.share <= 1:
             raise InputError(f"suppression_limit must be a share from 0 to 1, found {self.suppression_limit}")
+        by_column(self.levels, "levels", lambda level, _: level)
         for what in ("hierarchies", "level_costs"):
             if not isinstance(getattr(self, what), Mapping):
                 raise wrong(what, "a mapping from columns", getattr(self, what))
@@ -100,7 +104,7 @@ class FullDomain:
 
 @dataclass(frozen=True, eq=False)
 class FullDomainResult:
-    """The best full-domain table; where there is none, `levels`, `table`, `objective` and `report` are None.
+    """The best full-domain table; where there is none, `levels`, `table`, `labels`, `objective`, `report` are None.
 
     problem: what the table is verified for: fully suppressed rows need no partners, but together the other
     requirements. levels: of each column. table: in the user's own kind of data frame. suppressed_rows: how many.
@@ -123,6 +127,11 @@ class FullDomainResult:
         """Whether there is a table, and the verifier accepts it."""
         return self.report is not None and self.report.ok
 
+    @property
+    def labels(self) -> pl.DataFrame | None:
+        """The columns column, value, level and label: what became of each value of a row that is not suppressed."""
+        return None if self.levels is None else released_labels(self.problem.table, self.table, self.levels)
+
 
 def solve_full_domain(
     table: Table, privacy: Requirement | Sequence[Requirement], asked: FullDomain | None = None
@@ -135,7 +144,8 @@ def solve_full_domain(
     """
     instance_of(table, Table, "table", "a Table")
     asked = instance_of(FullDomain() if asked is None else asked, FullDomain, "asked", "a FullDomain")
-    problem = Problem(table, privacy, asked.recoding, suppressed_rows="exempt")
+    recoding = with_levels(asked.recoding, table.quasi_identifiers, asked.levels)
+    problem = Problem(table, privacy, recoding, suppressed_rows="exempt")
     if reason := groups_not_alone(problem):
         raise InputError(f"full-domain recoding is not for this problem: {reason}")
     instance = presolve(problem, Clock(), enumerated=False).before
@@ -157,7 +167,7 @@ def refuses(problem: Problem) -> str:
     """Why full-domain recoding is no method for this problem; empty if it is."""
     if reason := groups_not_alone(problem):
         return reason
-    return "" if problem.recoding.mask is None else "there is a pattern mask; a full-domain table has one pattern"
+    return ""
 
 
 def solve_method(session: Session) -> Result:
@@ -170,7 +180,10 @@ def solve_method(session: Session) -> Result:
     if best is None:
         return session.finish(None, message=NONE_YET.format(*numbers) if limit.over else NO_TABLE)
     short = CUT_SHORT.format(*numbers) if limit.over else ""
-    return session.finish_partition(lattice.partition(best.vector)[0], message=short)
+    result = session.finish_partition(lattice.partition(best.vector)[0], message=short)
+    if result.parts is None:  # a better table, of cells, has taken its place
+        return result
+    return replace(result, levels=dict(zip(session.prepared.before.types.names, best.vector, strict=True)))
 
 
 def full_domain_partition(session: Session, limit: Limit) -> Partition | None:
@@ -207,6 +220,12 @@ class _Lattice:
         self.levels = recode(instance.problem, instance.types, fully_suppressed)  # all may be too many
         self._check = GroupCheck(instance)
         self.heights = tuple(column.height for column in self.levels.columns)
+        mask = instance.problem.recoding.mask
+        self._allowed = None if mask is None else set(map(tuple, self.levels.vectors.tolist()))
+        # with levels of columns, the fully suppressed vector is for suppressed rows alone, unless they include it
+        named = {} if mask is None else mask.levels
+        tops = zip(instance.types.names, self.heights, strict=True)
+        self._top = all(height in named.get(name, (height,)) for name, height in tops)
         self._least = instance.smallest_size
         self._most_suppressed = int(asked.share * instance.types.n)
         self.best: _Found | None = None
@@ -257,7 +276,7 @@ class _Lattice:
         """The vector with its value, None where it is not feasible; and the bound from there upwards."""
         if vector not in self._known:
             classes = self.classes(vector)
-            found = _Found(self.value(vector, classes), vector) if self._feasible(classes) else None
+            found = _Found(self.value(vector, classes), vector) if self._feasible(vector, classes) else None
             if found is not None and (self.best is None or found < self.best):
                 self.best = found
             self._known[vector] = found, self.bound(vector, classes)
@@ -281,10 +300,16 @@ class _Lattice:
                 kept[number] = self._check.accepts(None, inside, types.counts[inside])
         return _Classes(of_type, sizes, kept)
 
-    def _feasible(self, classes: _Classes) -> bool:
-        """Whether few enough rows are suppressed, and these together satisfy what they are not exempt from."""
+    def _feasible(self, vector: Vector, classes: _Classes) -> bool:
+        """Whether the mask allows it, few enough rows are suppressed, and these together satisfy what they are not
+        exempt from."""
         suppressed = int(classes.sizes[~classes.kept].sum())
         if suppressed > self._most_suppressed:
+            return False
+        if vector == self.heights and not self._top:
+            return False
+        used = [vector] if suppressed < self._instance.types.n else []
+        if self._allowed is not None and not self._allowed.issuperset([*used, self.heights] if suppressed else used):
             return False
         if not suppressed:
             return True

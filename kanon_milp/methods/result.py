@@ -21,8 +21,10 @@ from kanon_milp.methods.plot import plot
 from kanon_milp.methods.tracker import PhaseRun, Proof, Trajectory
 from kanon_milp.presolve.preparation import Size
 from kanon_milp.problem.arguments import real_number
+from kanon_milp.problem.column_values import as_text
 from kanon_milp.problem.exact import in_words, plain
 from kanon_milp.problem.problem import Problem
+from kanon_milp.problem.table import Table, open_frame
 from kanon_milp.solvers.call import SolverOptions
 from kanon_milp.system.arrays import Floats, Ints
 from kanon_milp.system.limit import NO_LIMIT, Limit, Over
@@ -119,7 +121,8 @@ class Result:
     SHA-256 of each file that the problem was read from. extension: what the user has changed in the model that was
     solved, None where it was the package's own; bound and proof are about the model as it was changed then. unit: what
     one unit of the model's objective is worth in objective and bound. phases: of the method, those that ran, in the
-    order in which they ended. parameters: numbers of phases that were set, by name.
+    order in which they ended. parameters: numbers of phases that were set, by name. levels: of each column, of a
+    full-domain table; None of others.
     """
 
     problem: Problem
@@ -147,6 +150,13 @@ class Result:
     unit: Fraction = Fraction(1)
     phases: tuple[PhaseRun, ...] = ()
     parameters: Mapping[str, float] = field(default_factory=dict)
+    levels: Mapping[str, int] | None = None
+
+    @property
+    def labels(self) -> pl.DataFrame | None:
+        """Of a full-domain table the columns column, value, level and label: what became of each value of a row that is
+        not suppressed."""
+        return None if self.levels is None else released_labels(self.problem.table, self.table, self.levels)
 
     @property
     def objective(self) -> Numeric | None:
@@ -417,6 +427,7 @@ class Result:
             "phases": [phase.as_list() for phase in self.phases],
             "parameters": dict(self.parameters),
             "message": self.message,
+            "levels": None if self.levels is None else dict(self.levels),
             "text_columns": list(self.text_columns),
             "renamed_labels": {
                 column: {text: {"label": label, "level": level} for text, (label, level) in labels.items()}
@@ -431,6 +442,20 @@ class Result:
         if self.extension is not None and self.extension.objective is not None:
             component, sense = self.extension.objective, self.extension.sense
         return {"what": self.optimized, "component": component, "sense": sense, "unit": str(self.unit)}
+
+
+def released_labels(table: Table, released: Any, levels: Mapping[str, int]) -> pl.DataFrame:
+    """Of each column its values with the labels that they have in a full-domain table, suppressed rows aside."""
+    frame, _ = open_frame(released, "released table")
+    after = as_text(frame, table.quasi_identifiers, "released table")
+    kept = ~pl.Series(after.select(pl.all_horizontal(pl.all() == table.symbol).fill_null(value=False)).to_series())
+    found = []
+    for name in table.quasi_identifiers:
+        pairs = pl.DataFrame({"value": table.column(name), "label": after[name].alias("")}).filter(kept)
+        level = pl.lit(levels[name], dtype=pl.Int64).alias("level")
+        different = pairs.unique().sort("value", "label", nulls_last=True)
+        found.append(different.select(pl.lit(name).alias("column"), "value", level, "label"))
+    return pl.concat(found)
 
 
 def _is_finite(value: object) -> bool:

@@ -115,7 +115,8 @@ class _Search:
         share = params.instead_share if partition is None or limit.over else params.baseline_share
         if partition is not None:
             self._release(partition)
-        if not (math.isinf(self.limit.ends) or full_domain.refuses(session.problem)):  # it may take for ever
+        masked = session.problem.recoding.mask is not None
+        if not (masked or math.isinf(self.limit.ends) or full_domain.refuses(session.problem)):  # it may take for ever
             with session.clock.step("search"):
                 partition = full_domain.full_domain_partition(session, self.limit.share(share))
             if partition is not None:

@@ -61,6 +61,7 @@ def verify_files(
     makers: Makers | None = None,
     weights: Mapping[str, Number] | None = None,
     costs: Mapping[str, Any] | str | None = None,
+    levels: Mapping[str, Any] | None = None,
     suppressed_rows: SuppressedRows = "strict",
     symbol: str = SYMBOL,
     delimiter: str | None = None,
@@ -80,7 +81,7 @@ def verify_files(
     quasi-identifiers. keep: insensitive columns; those without a role are named in a warning. unit: the column of the
     original whose different values k counts, row by row; it must not be in the released table either.
     privacy: requirements to check; without any, the report says what holds. mask: CSV file of patterns.
-    weights: column → cost of suppressing one of its cells. costs: as of `Hierarchies`.
+    weights: column → cost of suppressing one of its cells. costs: as of `Hierarchies`. levels: as of `FullDomain`.
     hierarchies: folder with COLUMN.csv files; that of a
     sensitive attribute is a ground distance to report, as are distances, sensitive attribute → ground distance.
     makers: column → what makes its hierarchy from the original's values, such as functools.partial(Hierarchy.intervals,
@@ -113,7 +114,7 @@ def verify_files(
         fmt = replace(fmt, delimiter=table.csv.delimiter)
     frame = read_released(path, fmt, table.quasi_identifiers)
     _check_released(table, frame, path)
-    recoding = _recoding(table, mask, hierarchies, weights, costs, makers)
+    recoding = _recoding(table, mask, hierarchies, weights, costs, makers, levels=levels)
     known = {**_hierarchical(table, hierarchies), **(distances or {})}
     asked: ProblemData = Question(table, recoding, suppressed_rows)
     if privacy:
@@ -210,6 +211,7 @@ def check_certificate_files(
     level_costs: Mapping[str, Sequence[Number]] | None = None,
     costs: Mapping[str, Any] | str | None = None,
     makers: Makers | None = None,
+    levels: Mapping[str, Any] | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
     missing: Missing = "value",
@@ -242,7 +244,7 @@ def check_certificate_files(
             header=header,
             symbol=symbol,
         )
-    recoding = _recoding(table, mask, hierarchies, weights, costs, makers, level_costs)
+    recoding = _recoding(table, mask, hierarchies, weights, costs, makers, level_costs, levels)
     reading = suppressed_rows or claim.reading
     requirements = claim.requirements
     if privacy:
@@ -266,6 +268,7 @@ def _recoding(
     costs: Mapping[str, Any] | str | None,
     makers: Makers | None,
     level_costs: Mapping[str, Sequence[Number]] | None = None,
+    levels: Mapping[str, Any] | None = None,
 ) -> Recoding:
     """A folder whose hierarchies are all of sensitive attributes holds ground distances, and is no recoding."""
     folder = hierarchies
@@ -273,7 +276,7 @@ def _recoding(
         folder = folder if _hierarchy_files(table.quasi_identifiers, folder) else None
     made = made_hierarchies(table, makers or {})
     encoding = table.csv.named_encoding
-    return read_recoding(table.quasi_identifiers, mask, folder, weights, level_costs, encoding, made, costs)
+    return read_recoding(table.quasi_identifiers, mask, folder, weights, level_costs, encoding, made, costs, levels)
 
 
 def _hierarchical(table: Table, folder: str | Path | None) -> dict[str, GroundDistance]:

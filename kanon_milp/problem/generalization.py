@@ -279,6 +279,8 @@ def interval_rows(
     dashes: bool | None,
 ) -> Made:
     """Rows of `Hierarchy.intervals`."""
+    if not isinstance(dashes, bool | None):
+        raise wrong("dashes", "true, false or None", dashes)
     ends = [None if end is None else exact_parameter(end, what) for end, what in ((below, "below"), (above, "above"))]
     bottom, top = ends
     if bottom is not None and top is not None and bottom >= top:
@@ -338,6 +340,8 @@ def quantile_rows(
     dashes: bool | None,
 ) -> Made:
     """Rows of `Hierarchy.quantiles`."""
+    if not isinstance(dashes, bool | None):
+        raise wrong("dashes", "true, false or None", dashes)
     if (counts is None) == (cuts is None):
         raise InputError("name the number of classes at each level, or the cuts between them: one of the two")
     read, decimal = values.number_reader(decimal)

@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, counted, kind_of, printable
-from kanon_milp.problem.arguments import file_path, listed, text, wrong
+from kanon_milp.problem.arguments import file_path, instance_of, listed, text, wrong
 from kanon_milp.problem.column_values import Decimal
 from kanon_milp.problem.costs import CELLS, Given, cell_costs, level_costs
 from kanon_milp.problem.csv_files import csv_text
@@ -60,6 +60,8 @@ class Hierarchy:
 
     def __post_init__(self) -> None:
         text(self.source, "source of a hierarchy")
+        if self.rule is not None:
+            instance_of(self.rule, Rule, "rule", "a Rule, or None,")
         if not isinstance(self.paths, Mapping):
             raise wrong(
                 self.source, "a mapping from values to their labels, such as {'31': ('31', '30-39', '*')},", self.paths

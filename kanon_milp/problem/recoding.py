@@ -12,6 +12,7 @@ of values that are not nested, and losses that are no sum over cells do not fit.
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 import sys
@@ -78,13 +79,15 @@ class PatternMask:
     """Released rows must match one of these patterns (Bredereck et al. 2013, section 1).
 
     patterns: each a sequence of cells in the order of `columns` (default: of the quasi-identifiers), or a mapping
-    column → cell. A cell is "keep" (or □), "*" (or ⋆), or a level number. weights: as in `Suppression`.
+    column → cell. A cell is "keep" (or □), "*" (or ⋆), or a level number. weights: as in `Suppression`. levels: those
+    of columns of which it was made, if it was (`with_levels`).
     """
 
     patterns: Sequence[Pattern]
     weights: Mapping[str, Number] = field(default_factory=dict)
     columns: Sequence[str] | None = None
     source: str = "pattern mask"
+    levels: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict, init=False, repr=False)
     level_costs: Mapping[str, Sequence[Number]] = field(default_factory=dict, init=False, repr=False)
@@ -100,6 +103,7 @@ class PatternMask:
             for number, pattern in enumerate(listed(self.patterns, self.source, "a list of patterns"), 1)
         ]
         named = None if self.columns is None else column_names(self.columns, f"{self.source}: columns")
+        by_column(self.levels, "levels", lambda level, _: level)
         object.__setattr__(self, "patterns", tuple(each))
         object.__setattr__(self, "columns", named)
         object.__setattr__(self, "weights", by_column(self.weights, "weights", _weight))
@@ -209,6 +213,35 @@ class Hierarchies:
             raise InputError(f"{folder}: has no hierarchy of any quasi-identifier (files COLUMN.csv){known}")
         read = {name: Hierarchy.read(path, encoding) for name, path in found.items()}
         return cls(read, dict(weights or {}), dict(level_costs or {}), mask, {} if costs is None else costs)
+
+
+def with_levels(recoding: Suppression | Hierarchies, columns: Sequence[str], levels: Mapping[str, Any]) -> Recoding:
+    """The recoding with some levels only for some columns: {"age": 2, "zip": [1, 2]}; and rows may be suppressed.
+
+    columns: the quasi-identifiers. Raises InputError for a level that a column does not have.
+    """
+    heights = {name: h.height if (h := recoding.hierarchies.get(name)) is not None else 1 for name in columns}
+    asked: dict[str, tuple[int, ...]] = {}
+    for name, given in by_column(levels, "levels", lambda value, _: value).items():
+        if name not in heights:
+            raise InputError(f'levels: "{name}" is not a quasi-identifier{among(name, columns, "quasi-identifier")}')
+        where = f'level of column "{name}"'
+        chosen = [given] if isinstance(given, int | str) else listed(given, "levels", "a level, or a list of them,")
+        asked[name] = tuple(
+            dict.fromkeys(_level(each, heights[name], "*", f'level of column "{name}"') for each in chosen)
+        )
+        if not asked[name]:
+            raise InputError(f"{where}: name at least one")
+    if not asked:
+        return recoding
+    of_column = [asked.get(name, range(height + 1)) for name, height in heights.items()]
+    if math.prod(map(len, of_column)) > MAX_LEVEL_VECTORS:
+        raise TooManyLevelVectorsError(
+            f"more than {MAX_LEVEL_VECTORS:,} level vectors are possible; name levels of more columns"
+        )
+    vectors = dict.fromkeys([*itertools.product(*of_column), tuple(heights.values())])
+    mask = PatternMask(list(vectors), recoding.weights, tuple(columns), "levels", asked)
+    return mask if isinstance(recoding, Suppression) else replace(recoding, mask=mask)
 
 
 def _weight(value: Number, what: str) -> Number:
@@ -510,13 +543,20 @@ def read_recoding(
     encoding: str | None = None,
     made: Mapping[str, Hierarchy] | None = None,
     costs: Mapping[str, Any] | str | None = None,
+    levels: Mapping[str, Any] | None = None,
 ) -> Recoding:
     """The recoding of these quasi-identifiers, as the command line, model files and `verify` name it.
 
     mask: the mask, or its file. hierarchies: folder with a hierarchy COLUMN.csv for some of the columns. level_costs,
     costs: only with hierarchies. encoding: of the files. made: hierarchies of columns that have none in the folder.
-    Raises InputError for files that cannot be used.
+    levels: in place of a mask, as `with_levels` takes them. Raises InputError for files that cannot be used.
     """
+    if levels:
+        if mask is not None:
+            raise InputError("a pattern mask says which levels are allowed, and so do levels; name one of the two")
+        found = read_recoding(columns, None, hierarchies, weights, level_costs, encoding, made, costs)
+        assert not isinstance(found, PatternMask)
+        return with_levels(found, columns, levels)
     given = dict(weights or {})
     patterns = mask if mask is None or isinstance(mask, PatternMask) else PatternMask.read(mask, given, encoding)
     if hierarchies is not None:

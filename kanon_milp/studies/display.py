@@ -173,6 +173,10 @@ def show_result(
             grid.add_row("warning", plain(what))
         for what in report.own:
             grid.add_row("verified by", Text(f"its own code, not by a definition of the verifier: {what}"))
+    if result.levels is not None:
+        heights = {name: each.height for name, each in result.problem.recoding.hierarchies.items()}
+        levels = (f"{name} {level} of {heights.get(name, 1)}" for name, level in result.levels.items())
+        grid.add_row("levels", plain(f"{', '.join(levels)} (0: as it was; the highest: *)"))
     grid.add_row("solver", plain(_solver(result)))
     if result.table is not None and result.message:
         grid.add_row("note", plain(result.message))

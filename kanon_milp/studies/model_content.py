@@ -11,7 +11,7 @@ from typing import Any
 
 from kanon_milp.errors import InputError
 from kanon_milp.methods.description import MODEL_FILE
-from kanon_milp.problem.arguments import exists, file_path, instance_of
+from kanon_milp.problem.arguments import exists, file_path, instance_of, wrong
 from kanon_milp.problem.distances import FROM_FILE, SIMPLE, GroundDistance
 from kanon_milp.problem.privacy import Requirement
 from kanon_milp.problem.privacy.base import plain_data
@@ -49,6 +49,8 @@ def write_model(problem: Problem, path: str | Path, solver: Mapping[str, Any] | 
     read from no file.
     """
     target = file_path(path, "path of a model file")
+    if not isinstance(solver, Mapping | None):
+        raise wrong("solver", "a mapping from arguments of solve", solver)
     content = holding(saved_model(instance_of(problem, Problem, "problem", "a Problem"), target, solver))
     write_together(target.parent, {target.name: content})
 
@@ -198,6 +200,8 @@ def _recoding(recoding: Recoding, table: Table, folder: Path) -> dict[str, Any]:
 def _mask(mask: PatternMask | None, table: Table, folder: Path) -> dict[str, Any]:
     if mask is None:
         return {}
+    if mask.levels:
+        return {"levels": {name: list(levels) for name, levels in mask.levels.items()}}
     file = path_from(folder, mask.source)
     if file is not None:
         return {"mask": file}

@@ -219,7 +219,7 @@ def _recoding(entries: Mapping[str, Any], table: Table, path: Path) -> Recoding:
             raise InputError(f"{path}: [recoding] {name} needs hierarchies; weights set the cost of suppressing")
     return read_recoding(
         table.quasi_identifiers, mask, folder, weights, entries.get("level_costs"), table.csv.named_encoding,
-        made_hierarchies(table, makers), entries.get("costs"),
+        made_hierarchies(table, makers), entries.get("costs"), entries.get("levels"),
     )  # fmt: skip
 
 

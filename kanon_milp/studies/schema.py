@@ -148,6 +148,7 @@ class Recoding(Entry):
     random_patterns: int = key("or so many random patterns, the fully suppressed one among them", ge=1)
     random_seed: int = key("seed of the random patterns; default 0", ge=0)
     hierarchies: str = key("folder beside this file with a hierarchy COLUMN.csv for some of the quasi-identifiers")
+    levels: Entries = key("column = the level that it shall have, or a list of those that it may have")
     numeric: Entries = key("column = [widths of intervals], or the arguments of Hierarchy.intervals as a table")
     quantiles: Entries = key("column = [numbers of classes], or the arguments of Hierarchy.quantiles as a table")
     dates: Entries = key('column = ["month", "year"], or the arguments of Hierarchy.dates as a table; {} for the usual')

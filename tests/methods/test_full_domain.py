@@ -20,6 +20,7 @@ import kanon_milp as km
 from kanon_milp.formulations.column_models import build_full_domain
 from kanon_milp.methods.full_domain import OBJECTIVES, Objective
 from kanon_milp.problem.hierarchies import column_levels
+from kanon_milp.problem.recoding import with_levels
 from kanon_milp.solvers import SolverOptions, get
 from kanon_milp.solvers.pyomo_arrays import to_arrays
 
@@ -35,10 +36,12 @@ def table(found: Rows) -> km.Table:
     return km.Table.from_frame(frame, ["age", "zip"], "s")
 
 
-def one_by_one(found: Rows, k: int, share: Fraction, objective: str, diverse: bool) -> Fraction | None:
-    """The best value over all six level vectors, counted by hand."""
+def one_by_one(
+    found: Rows, k: int, share: Fraction, objective: str, diverse: bool, ages: Sequence[int] = (0, 1, 2)
+) -> Fraction | None:
+    """The best value over all six level vectors, or those with these levels of the age, counted by hand."""
     best, n = None, len(found)
-    for age, zip_code in itertools.product(range(3), range(2)):
+    for age, zip_code in itertools.product(ages, range(2)):
         classes = defaultdict(list)
         for row in found:
             classes[AGE[row[0]][age], "*" if zip_code else row[1]].append(row[2])
@@ -78,6 +81,44 @@ def test_it_is_the_best_of_all_level_vectors(
     if expected is not None:
         assert result.verified
         assert result.suppressed_rows <= share * len(found)
+
+
+@given(rows, st.sampled_from([Fraction(0), Fraction(1, 4)]), st.sampled_from([[1], [0, 1], [2], [0]]))
+@settings(deadline=None, max_examples=examples(60, 12))
+def test_levels_that_are_asked_for_are_kept(found: Rows, share: Fraction, ages: list[int]) -> None:
+    asked = km.FullDomain({"age": AGE}, share, levels={"age": ages})
+    result = km.solve_full_domain(table(found), km.KAnonymity(2), asked)
+    assert result.objective == one_by_one(found, 2, share, "loss", diverse=False, ages=ages)
+    if result.levels is not None and result.labels is not None:
+        assert result.verified
+        assert result.levels["age"] in ages
+        of_age = result.labels.filter(pl.col("column") == "age")
+        assert all(
+            AGE[value][level] == label for value, level, label in of_age.select("value", "level", "label").rows()
+        )
+    # the same by the method, as the command line and model files ask for it
+    recoding = with_levels(km.Hierarchies({"age": AGE}), ["age", "zip"], {"age": ages})
+    problem = km.Problem(table(found), km.KAnonymity(2), recoding, suppressed_rows="exempt")
+    by_method = km.solve(problem, method="full_domain", parameters={"full_domain.suppressed": float(share)})
+    assert (by_method.levels is None) == (result.levels is None)
+    if by_method.levels is not None:
+        assert by_method.exact_objective == result.objective
+        assert dict(by_method.levels) == result.levels
+
+
+def test_cells_of_other_methods_have_the_levels_too() -> None:
+    found = [("1", "x", "s"), ("2", "x", "t"), ("3", "y", "s"), ("4", "y", "t")]
+    recoding = with_levels(km.Hierarchies({"age": AGE}), ["age", "zip"], {"age": 1})
+    result = km.solve(km.Problem(table(found), km.KAnonymity(1), recoding)).require_optimal()
+    assert pl.DataFrame(result.table)["age"].to_list() == ["1-2", "1-2", "3-4", "3-4"]
+    assert result.levels is None  # its cells may have different levels
+    assert result.labels is None
+
+
+@pytest.mark.parametrize("levels", [{"age": 3}, {"age": []}, {"age": "x"}, {"job": 1}, {"age": -1}, {"zip": 2}])
+def test_levels_that_there_are_not_are_told(levels: dict[str, Any]) -> None:
+    with pytest.raises(km.InputError, match="level"):
+        with_levels(km.Hierarchies({"age": AGE}), ["age", "zip"], levels)
 
 
 @given(rows, st.integers(2, 3), st.integers(0, 3))

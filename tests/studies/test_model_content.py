@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import polars as pl
@@ -36,6 +37,29 @@ def test_what_was_asked_is_written_as_a_model_file(tmp_path: Path) -> None:
     assert (out[0] / "anonymized.csv").read_bytes() == (out[1] / "anonymized.csv").read_bytes()
     assert run("solve", str(saved), "--save-model", str(tmp_path / "again.toml")).returncode == 2
     assert run("solve", *data, "--save-model", str(tmp_path / "data/people $1.csv")).returncode == 2
+
+
+def test_a_full_domain_table_has_the_levels_that_options_name(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text(PEOPLE)
+    data = ["--data", str(tmp_path / "people.csv"), "--qi", "age,zip", "--k", "3", "--keep", "born,pay,ill,name"]
+    asked = [*data, "--numeric", "age=10,40", "--prefix", "zip=3,2", "--level", "age=2", "--suppression-limit", "0.2"]
+    labels, saved, out = tmp_path / "labels.csv", tmp_path / "model.toml", tmp_path / "out"
+    written = ["--labels", str(labels), "--save-model", str(saved), "--out", str(out)]
+    done = run("solve", *asked, "--method", "full_domain", *written)
+    assert done.returncode == 4, done.stderr
+    assert "age 2 of 3" in done.stdout
+    result = json.loads((out / "result.json").read_text())
+    assert result["levels"]["age"] == 2
+    known = pl.read_csv(labels, infer_schema=False).filter(pl.col("column") == "age").rows()
+    assert ("age", "17", "2", "0-39") in known
+    assert {label for *_, label in known} == {"0-39", "40-79", "80-119"}
+    assert "levels = { age = [2] }" in saved.read_text()
+    assert run("verify", str(out / "anonymized.csv"), "--model", str(saved)).returncode == 0
+    again = run("solve", str(saved), "--json")
+    assert json.loads(again.stdout)["levels"] == result["levels"]
+    assert run("solve", *asked).returncode == 2  # of another method
+    mask = run("solve", *data, "--level", "age=1", "--mask", str(labels))
+    assert (mask.returncode, "one of the two" in mask.stderr) == (2, True)
 
 
 def test_a_table_without_a_file_is_refused(tmp_path: Path) -> None:
