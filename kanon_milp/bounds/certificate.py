@@ -261,7 +261,7 @@ def certify(problem: Problem, dual: DualPoint, denominator: int | None = None) -
     """
     relaxed = _certified_problem(problem)
     source: PatternPricing | None = None
-    if sizes_suffice(relaxed) and not (dual.sets.lists or dual.rank_one_cuts.count):
+    if sizes_suffice(relaxed) and not dual.sets.lists:
         with suppress(TooManyLevelVectorsError):  # candidates are listed then
             source = PatternPricing(relaxed, compress_table(relaxed))
     instance = certified_instance(problem) if source is None else source.root
@@ -274,10 +274,7 @@ def certify(problem: Problem, dual: DualPoint, denominator: int | None = None) -
         denominator = FINE if dual.rank_one_cuts.count else DENOMINATOR
     denominator = max(min(denominator, NEVER // (largest * (n + 1))), 1)
     exact = round_dual(dual, denominator)
-    if source is None:
-        total = exact_value(instance, exact)
-    else:  # no candidates are listed
-        total = Fraction(source.exact(exact.multipliers, denominator), denominator)
+    total = exact_value(instance, exact) if source is None else Fraction(source.exact(exact), denominator)
     most = instance.problem.max_groups
     counts_groups = most is not None and (exact.sets.lengths == instance.types.count).any()
     return Certificate(

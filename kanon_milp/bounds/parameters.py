@@ -61,6 +61,8 @@ class PricingParameters:
     narrower: float = number(0.82, "times as much is near then", most=1)
     stalled: float = number(2e-4, "relative rise of a round that is not worth it")
     patience: int = number(2, "such rounds one after the other, after which it is left", least=1)
+    cut_rounds: int = number(2, "of rank-1 cuts between two looks at all candidates", least=1)
+    stalled_cuts: float = number(2e-5, "relative rise of these that is not worth it")
 
 
 @parameters("packing_cuts")

@@ -5,6 +5,9 @@ enough (`presolve.closures.closures_suffice`). φ_g < 0 takes a row with λ_i > 
 not looked at under most level vectors, and nothing is stored: all of Adult with hierarchies of eight columns has
 1.2 million closed candidates under 6,480 level vectors, of which some 5,000 have φ < 0.
 
+Rank-1 cuts only add to φ, so the candidates that are below 0 without them are the ones that count with them. These are
+listed, with all they cover, and proven one by one.
+
 The volume algorithm moves λ over the candidates with φ below a limit, as long as no λ_i leaves a box: there, few others
 get φ < 0. A look at all candidates then says what the new point is worth, and which ones are near it.
 """
@@ -18,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds.dual import DENOMINATOR, NEVER, TOO_FINE, DualPoint, round_multipliers
+from kanon_milp.bounds.dual import NEVER, TOO_FINE, DualPoint, ExactDual, prove, round_dual
 from kanon_milp.bounds.evaluation import Evaluator
 from kanon_milp.bounds.lagrangian_bound import VolumeAlgorithm
 from kanon_milp.bounds.parameters import PricingParameters, SubproblemParameters
@@ -134,23 +137,30 @@ class PatternPricing:
         """L in floating point."""
         return float(self._price(multipliers, 0.0, 0.0, False)[0].sum() + self.types.counts @ multipliers)
 
-    def exact(self, multipliers: Ints, denominator: int) -> int:
+    def exact(self, dual: ExactDual) -> int:
         """L at integer multiples of 1/denominator, in integers: times the denominator.
 
         Sums of one level vector are within n · (w + |λ|), those of all have no limit. Raises InputError where the
-        numbers could leave the range of int64.
+        numbers could leave the range of int64, and ValueError where there are packing cuts.
         """
+        if dual.sets.lists:
+            raise ValueError("what packing cuts allow depends on all candidates, which are not listed")
+        multipliers, denominator = dual.multipliers, dual.denominator
         largest = int(self.levels.costs.max()) * denominator + max(map(abs, multipliers.tolist()))
         if largest * (self.types.n + 1) >= NEVER:
             raise InputError(TOO_FINE)
+        if dual.rank_one_cuts.count:
+            _, vector, indptr, members = self._price(multipliers, 0, NEVER, True, denominator)
+            return prove(self._instance(vector, indptr, members)[0], dual).total
         below = self._price(multipliers, 0, 0, False, denominator)[0]
         paid = zip(self.types.counts.tolist(), multipliers.tolist(), strict=True)
         total: int = sum(below.tolist()) + sum(n * each for n, each in paid)
         return total
 
-    def bound(self, multipliers: Floats) -> int:
+    def bound(self, dual: DualPoint) -> int:
         """What multipliers prove, in units, when they are rounded: no table loses fewer."""
-        return math.ceil(self.exact(round_multipliers(multipliers), DENOMINATOR) / DENOMINATOR)
+        exact = round_dual(dual)
+        return -(-self.exact(exact) // exact.denominator)
 
     def _keys(self, vector: Ints, member: Ints32) -> Ints:
         """A number for the candidate that covers this row type under this level vector."""
@@ -169,6 +179,13 @@ class PatternPricing:
         also: an instance whose pairs come with them.
         """
         below, vector, indptr, members = self._price(multipliers, open_limit * self.cell, pair_limit * self.cell, True)
+        value = float(below.sum() + self.types.counts @ multipliers)
+        return Priced(value, *self._instance(vector, indptr, members, also))
+
+    def _instance(
+        self, vector: Ints32, indptr: Ints, members: Ints32, also: Instance | None = None
+    ) -> tuple[Instance, Ints]:
+        """The instance of these candidates and of those that cover all row types, and the numbers of all of them."""
         every = np.arange(self.types.count, dtype=np.int32)
         vectors: list[Ints] = [np.repeat(vector, np.diff(indptr)), np.repeat(self._whole, self.types.count)]
         pairs: list[Ints32] = [members, np.tile(every, len(self._whole))]
@@ -187,10 +204,8 @@ class PatternPricing:
         candidates = Candidates(
             vector, self.levels.costs[vector], support, indptr_of(np.bincount(of_pair, minlength=len(keys))), member
         )
-        instance = replace(
-            self.root, levels=self.levels, candidates=candidates, exempt=np.asarray(vector == self._exempt)
-        )
-        return Priced(float(below.sum() + self.types.counts @ multipliers), instance, keys)
+        exempt = np.asarray(vector == self._exempt)
+        return replace(self.root, levels=self.levels, candidates=candidates, exempt=exempt), keys
 
 
 def _told_apart(labels: list[Ints32], types: int) -> Ints32:
@@ -238,6 +253,11 @@ class PricedAscent:
     def value(self) -> float:
         """L over all candidates, in floating point."""
         return self.near.value
+
+    @property
+    def best(self) -> DualPoint:
+        """The best multipliers, and what they are worth."""
+        return DualPoint(self.multipliers, self.value)
 
     @property
     def stalled(self) -> bool:

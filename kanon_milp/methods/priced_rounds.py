@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from kanon_milp.bounds.columns.priced_cuts import PricedCuts
 from kanon_milp.bounds.dual import DualPoint
 from kanon_milp.bounds.pattern_pricing import PatternPricing, PricedAscent
 from kanon_milp.heuristics.greedy import suppress_all
@@ -23,7 +24,7 @@ from kanon_milp.methods.phases import Known
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.scheduler import begun, run_phases
 from kanon_milp.methods.session import Session
-from kanon_milp.methods.sizes_phases import Construction, TableSearch
+from kanon_milp.methods.sizes_phases import Construction, CutParams, TableSearch
 from kanon_milp.methods.tracker import PhaseRun, Tracker
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
@@ -42,6 +43,7 @@ class PricedParams:
     seconds: float = number(5.0, "of the first round, where there is time for another one", least=1e-3)
     longer: float = number(3.0, "times as long is each round", least=1)
     bound_share: float = number(0.6, "of a round, for the bound at most", most=1)
+    cut_share: float = number(0.4, "of a round, for rank-1 cuts at most, where the bound without them is done", most=1)
     open_limit: float = number(2.0, "cells, φ of the candidates that tables are made of")
     pair_limit: float = number(2.0, "cells, reduced cost of their pairs")
     releases: float = number(2.0, "times what a release and its check take is left at the end")
@@ -59,13 +61,16 @@ def solve_priced(session: Session) -> Result:
 @dataclass(eq=False)
 class _PricedSearch:
     """What is known so far. table: the best one, as an instance whose candidates are its groups, and found: as it was
-    verified. proven: the bound, in units. seconds: of the last round; release_seconds: of releasing a table."""
+    verified. dual, proven: multipliers and the bound that they prove, in units. cuts: once the bound without them rises
+    no more. seconds: of the last round; release_seconds: of releasing a table."""
 
     session: Session
     limit: Limit
     table: tuple[Instance, Assignment] | None = None
     found: Found | None = None
+    dual: DualPoint | None = None
     proven: int = 0
+    cuts: PricedCuts | None = None
     seconds: float = 0.0
     release_seconds: float = 0.0
     idle: bool = False
@@ -81,7 +86,7 @@ class _PricedSearch:
         with session.clock.step("bound"):
             source = PatternPricing(session.problem, before.types)
             self.ascent = PricedAscent(source, session.options.threads, session.parameters)
-            self.proven = source.bound(self.ascent.multipliers)
+            self._prove(self.ascent.best)
         self._note()
 
     @property
@@ -109,23 +114,39 @@ class _PricedSearch:
         if left < 2 * self.seconds:
             self.seconds = left
         ends = time.perf_counter() + self.seconds
-        self._raise(self.limit.part(self.params.bound_share * self.seconds))
+        share = self.params.cut_share if self.ascent.stalled and self._worth_cuts else self.params.bound_share
+        self._raise(self.limit.part(share * self.seconds))
         if not (self.limit.over or self._enough):
             self._search(ends)
         self.idle = math.isinf(left) and before == (self._cost, self.proven)
+
+    @property
+    def _worth_cuts(self) -> bool:
+        """Whether groups are small enough for rank-1 cuts."""
+        return int(self.ascent.source.root.least[0]) <= self.session.parameters.of(CutParams).group_rows
 
     def _raise(self, limit: Limit) -> None:
         ascent, clock, began = self.ascent, self.session.clock, time.perf_counter()
         loss, bound = self._in_words
         with clock.step("bound"):
-            while not limit.over:
+            while not (limit.over or ascent.stalled):
                 ascent.rise(limit)
-                if ascent.stalled:
-                    break
-            self.proven = max(self.proven, ascent.source.bound(ascent.multipliers))
+            self._prove(ascent.best)
+            if ascent.stalled and self._worth_cuts and not limit.over:
+                self.cuts = self.cuts or PricedCuts(ascent, self.session.parameters)
+                self.cuts.rise(limit, self._cost)
+                while not (self.cuts.stalled or self.cuts.short or math.isinf(limit.ends)):
+                    self.cuts.rise(limit, self._cost)
+                self._prove(self.cuts.dual)
         self._note()
         seconds, now = time.perf_counter() - began, self._in_words
         self.phases.append(PhaseRun("pricing", began - clock.began, seconds, *now, loss, bound))
+
+    def _prove(self, dual: DualPoint) -> None:
+        """What a point is worth over all candidates, in integers, if that is more than before."""
+        bound = self.ascent.source.bound(dual)
+        if self.dual is None or bound > self.proven:
+            self.dual, self.proven = dual, bound
 
     def _search(self, ends: float) -> None:
         """Tables over the candidates that are near the multipliers, and the groups of the best one; what these could
@@ -188,9 +209,8 @@ class _PricedSearch:
     def end(self) -> Result:
         """The result, with the size of the last instance."""
         session, near = self.session, self.ascent.near.instance
-        dual = DualPoint(self.ascent.multipliers, self.ascent.value)
         bound = Bound(self.proven * self.unit, ("certificate",))
-        outcome = Outcome(bound=bound, dual=dual, trajectory=tuple(self.trajectory), phases=tuple(self.phases))
+        outcome = Outcome(bound=bound, dual=self.dual, trajectory=tuple(self.trajectory), phases=tuple(self.phases))
         reason = self.limit.reason if self.limit.over or not self.idle else "iteration_limit"
         outcome = outcome.stopped("gap_limit" if self._enough else reason)
         session = replace(session, prepared=replace(session.prepared, before=near, instance=near))

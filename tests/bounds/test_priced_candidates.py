@@ -51,7 +51,7 @@ def test_l_is_that_of_all_closed_candidates_in_integers_and_in_floating_point(ca
     t, d = source.types.count, data.draw(st.integers(1, 7))
     lam = np.array(data.draw(st.lists(st.integers(-5 * d, 40 * d), min_size=t, max_size=t)), np.int64)
     expected = prove(listed, DualPoint(lam, denominator=d))
-    assert source.exact(lam, d) == expected.total
+    assert source.exact(DualPoint(lam, denominator=d)) == expected.total
     assert source.value(lam / d) == pytest.approx(float(expected.value))
 
 
@@ -89,10 +89,10 @@ def test_the_bound_rises_and_stays_below_the_optimum(case: Case) -> None:
     best = oracle.optimum(case.rows, case.k, **case.judged())
     source, listed = both(problem)
     ascent = PricedAscent(source)
-    bounds = [source.bound(ascent.multipliers)]
+    bounds = [source.bound(ascent.best)]
     for _ in range(6):
         ascent.rise(NO_LIMIT)
-        bounds.append(source.bound(ascent.multipliers))
+        bounds.append(source.bound(ascent.best))
         assert (
             bounds[-1]
             == prove(listed, DualPoint(np.rint(ascent.multipliers * 4096).astype(np.int64), denominator=4096)).bound
@@ -109,7 +109,7 @@ def test_numbers_that_64_bits_do_not_hold_are_refused() -> None:
     case = priceable(drawn_case(Random(1), sides=False))
     source, _ = both(case.problem())
     with pytest.raises(InputError, match="too large or too fine"):
-        source.exact(np.full(source.types.count, 1 << 60, np.int64), 1)
+        source.exact(DualPoint(np.full(source.types.count, 1 << 60, np.int64)))
 
 
 def test_costs_of_labels_are_not_priced() -> None:

@@ -173,6 +173,15 @@ class GroupPool:
             np.concatenate([old.cost, more.cost]),
         )  # fmt: skip
 
+    def moved(self, at: CutEvaluator, numbers: Ints) -> GroupPool:
+        """The same groups over other candidates of the same row types. numbers: int64 (G,), of each candidate there, -1
+        for none: its groups stay behind."""
+        kept, pool = numbers[self.groups.candidate] >= 0, GroupPool(at)
+        groups = self.groups.subset(kept)
+        pool.add(replace(groups, candidate=numbers[groups.candidate]))
+        pool.share, pool.idle = self.share[kept], self.idle[kept]
+        return pool
+
     def count_idle(self) -> None:
         """A step is done."""
         self.idle = np.where(self.share > 0, 0, self.idle + 1)
@@ -267,10 +276,28 @@ class RelaxAndCut:
         at.sort(dual.multipliers)
         return cls(at, limit, threads, on_progress, params)
 
+    def move_to(self, instance: Instance, dual: DualPoint, numbers: Ints, params: Parameters = DEFAULT) -> None:
+        """Go on over other candidates of the same row types, from a point with any cuts; rounds begin again.
+
+        numbers: as `GroupPool.moved` takes them.
+        """
+        self.at = at = CutEvaluator(instance, dual, self.threads, params)
+        at.sort(dual.multipliers)
+        self.pool, self.best = self.pool.moved(at, numbers), at.start()
+        found = at.price(self.best)
+        self.value, self.phi = found.value, found.phi
+        self.pool.add(found.groups)
+        self._values = [self.value]
+
     @property
     def reached(self) -> bool:
         """Whether the bound is good enough, or the time is over."""
         return self.limit.reached(self.value, NEAR, iterations=self.steps)
+
+    @property
+    def short(self) -> bool:
+        """Whether there is no time for more cuts, by what the last ones have taken."""
+        return time.perf_counter() + 2 * self._separation > self.limit.ends
 
     def maximize(self, pause: float = math.inf) -> bool:
         """Until nothing is violated and it does not rise, it hardly rises, or the limit is reached; packing cuts stay.
@@ -279,11 +306,11 @@ class RelaxAndCut:
         Returns whether it would end at once if it was called again.
         """
         values = self._values
-        if len(values) == 1:
+        if self.steps == 1:
             self._go(self.params.first_steps)
         while not self.reached and (self.limit.rounds is None or len(values) <= self.limit.rounds):
             began = time.perf_counter()
-            if began + 2 * self._separation > self.limit.ends:
+            if self.short:
                 break
             # where nothing is violated by shares that are not the last ones yet, steps go on
             if not self.add_cuts(len(values)) and len(values) > 1 and self.value - values[-2] < self.params.risen:
