@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from effort import examples
+from hypothesis import settings
 from places import ROOT
 
 pytest_plugins = ["database_cases"]  # which has fixtures
@@ -17,6 +19,9 @@ pytest_plugins = ["database_cases"]  # which has fixtures
 
 def pytest_configure(config: pytest.Config) -> None:
     """Tables in tests need no role for every column; tests about the warning ask for it."""
+    # where a test does not say how many; a busy machine may take long for one
+    settings.register_profile("tests", max_examples=examples(100, 30), deadline=None)
+    settings.load_profile("tests")
     gc.disable()  # until all tests have been imported
     config.addinivalue_line("filterwarnings", "ignore::kanon_milp.errors.RoleWarning")
     config.addinivalue_line("filterwarnings", "ignore::kanon_milp.errors.FileWarning")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
@@ -16,5 +18,19 @@ def examples(thorough: int, default: int) -> int:
 
 def seeds(every: int, default: int) -> pytest.MarkDecorator:
     """A test of so many seeds, of which the default run has the first ones, the full one all."""
-    others = [pytest.param(seed, marks=pytest.mark.full) for seed in range(default, every)]
-    return pytest.mark.parametrize("seed", [*range(default), *others])
+    return pytest.mark.parametrize(
+        "seed", [pytest.param(seed, marks=() if seed < default else pytest.mark.full) for seed in range(every)]
+    )
+
+
+def some(names: str, values: Iterable[Any], one_in: int = 3, **more: Any) -> pytest.MarkDecorator:
+    """A test of these parameters, of which the default run has the first and then one in so many, the full one all."""
+    several = "," in names
+    return pytest.mark.parametrize(
+        names,
+        [
+            pytest.param(*(value if several else [value]), marks=pytest.mark.full if number % one_in else ())
+            for number, value in enumerate(values)
+        ],
+        **more,
+    )

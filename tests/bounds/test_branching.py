@@ -88,7 +88,7 @@ def started(instance: km.Instance, rounds: int) -> tuple[DualPoint, Groups]:
 
 
 @given(cases(max_rows=9, sides=False), st.integers(-1, 2), st.integers(0, 2), st.sampled_from([-1, 6, NEVER]))
-@settings(patient, max_examples=examples(60, 20))
+@settings(patient, max_examples=examples(60, 10))
 def test_it_closes_below_the_optimum_and_finds_it(case: Case, above: int, rounds: int, small: int) -> None:
     """Whatever it begins with, and whether nodes are branched on or solved by models."""
     expected = optimum(case.rows, case.k, **case.judged())
@@ -310,6 +310,7 @@ def test_what_is_far_from_proven_is_searched_once_more_and_branches(most: int, m
     assert result.require_optimal().objective == km.solve(problem, method="milp").require_optimal().objective
 
 
+@pytest.mark.full
 def test_ctrl_c_keeps_the_table_and_the_least_bound(branched: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     stop, looks = threading.Event(), list[int]()
     table_of: Any = Branching._table

@@ -34,7 +34,7 @@ relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, H
 
 
 @given(cases(), st.data())
-@settings(relaxed, max_examples=examples(40, 13))
+@settings(relaxed, max_examples=examples(40, 7))
 def test_what_is_certified_is_accepted_and_below_the_optimum(case: Case, data: st.DataObject) -> None:
     problem = case.problem()
     certificate = certify(problem, drawn_dual(data, problem))
@@ -47,7 +47,7 @@ def test_what_is_certified_is_accepted_and_below_the_optimum(case: Case, data: s
 
 
 @given(sensitive_cases(), st.data())
-@settings(relaxed, max_examples=examples(40, 13))
+@settings(relaxed, max_examples=examples(40, 7))
 def test_with_other_requirements_too(case: SensitiveCase, data: st.DataObject) -> None:
     problem = case.problem()
     certificate = certify(problem, drawn_dual(data, problem))
@@ -89,7 +89,7 @@ def supplied(supply: Supply, secrets: Sequence[tuple[str | None, ...]]) -> bool:
 
 
 @given(sensitive_cases(["p"], with_k=True))
-@settings(relaxed, max_examples=examples(10, 5))
+@settings(relaxed, max_examples=examples(10, 3))
 def test_multipliers_of_rows_split_by_sensitive_values_count_too(case: SensitiveCase) -> None:
     problem = case.problem()
     instance = prepare(problem)
@@ -105,7 +105,7 @@ IN_THIRDS = tuple(Fraction(each, 3) for each in range(4))
 @example(NONE_EXEMPT)
 @example(replace(NONE_EXEMPT, hierarchies={1: PATHS}, level_costs={1: IN_THIRDS}))
 @given(cases(sides=False))
-@settings(relaxed, max_examples=examples(40, 13))
+@settings(relaxed, max_examples=examples(40, 7))
 def test_nothing_is_lost_against_the_reduced_instance(case: Case) -> None:
     problem = case.problem()
     instance = reduce(prepare(problem))[-1].instance
@@ -116,7 +116,7 @@ def test_nothing_is_lost_against_the_reduced_instance(case: Case) -> None:
 
 
 @given(cases(), st.data())
-@settings(relaxed, max_examples=examples(40, 13))
+@settings(relaxed, max_examples=examples(40, 7))
 def test_whoever_forges_multipliers_proves_nothing_false(case: Case, data: st.DataObject) -> None:
     problem = case.problem()
     forged = certify(problem, drawn_dual(data, problem)).as_dict()
@@ -267,6 +267,7 @@ def test_the_size_of_the_groups_in_a_set_is_that_of_the_smallest_that_is_allowed
 # --------------------------------------------------------------------------------------- a census
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("k", [2, 5])
 @pytest.mark.parametrize("patterns", [None, 20])
 def test_nothing_is_lost_on_a_census(k: int, patterns: int | None) -> None:

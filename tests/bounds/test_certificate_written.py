@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -11,20 +9,15 @@ from typing import Any, ClassVar
 
 import polars as pl
 import pytest
-from certificate_cases import ROWS, best_loss, certificate, table, write_csv
+from certificate_cases import ROWS, certificate, table, write_csv
 from command_line import run
-from effort import examples
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, settings
 from oracle import optimum
-from sensitive_cases import SensitiveCase, sensitive_cases, subset_cases
-from strategies import Case, cases
 
 import kanon_milp as km
 from kanon_milp.bounds import Certificate, certified_instance, lagrangian
 from kanon_milp.bounds.certificate import certify_required, first_multipliers, required_instance
 from kanon_milp.bounds.lagrangian_bound import required_bound
-from kanon_milp.methods.arguments import groups_not_alone
 from kanon_milp.methods.result import certify_problem
 from kanon_milp.problem.distances import EqualDistance
 from kanon_milp.problem.privacy import Requirement
@@ -35,28 +28,6 @@ relaxed = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
-
-
-@given(st.one_of(cases(max_rows=7), sensitive_cases(max_rows=7), subset_cases()), st.sampled_from(["milp", "search"]))
-@settings(relaxed, max_examples=examples(400, 10))
-def test_what_a_result_certifies_is_accepted_and_true(case: Case | SensitiveCase, method: str) -> None:
-    problem = case.problem()
-    result = km.solve(problem, method="milp" if groups_not_alone(problem) else method)
-    said: AbstractContextManager[Any] = nullcontext()
-    if result.proof == "infeasible":
-        said = suppress(km.InputError)  # or a certificate, of a bound that holds since there is no table
-    found = None
-    with said:
-        found = result.certify()
-    if found is None:
-        return
-    report = check_certificate(problem, json.loads(json.dumps(found.as_dict())))
-    assert report.valid, report.problems
-    assert report.bound == found.bound
-    if not getattr(case, "sets", None):  # whose judge is another
-        best = best_loss(case)
-        assert best is None or report.bound <= best
-
 
 # --------------------------------------------------------------------------------------- a user's own
 

@@ -22,7 +22,7 @@ def rows_of(instance: Instance, g: int) -> set[tuple[int, int]]:
 
 
 @given(cases(max_rows=9, sides=False), st.data())
-@settings(relaxed, max_examples=examples(100, 40))
+@settings(relaxed, max_examples=examples(100, 20))
 def test_conflicts_have_too_few_rows_for_two_groups(case: Case, data: st.DataObject) -> None:
     instance = prepare(case.problem())
     count = instance.candidates.count

@@ -9,6 +9,7 @@ import numpy as np
 import oracle
 import polars as pl
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import Case, by_hypothesis, drawn_case, priceable
@@ -83,7 +84,7 @@ def phi_below(near: Instance, found: dict[tuple[tuple[int, ...], int], float], l
 
 
 @given(free)
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30, 15))
 def test_the_bound_rises_and_stays_below_the_optimum(case: Case) -> None:
     problem = case.problem()
     best = oracle.optimum(case.rows, case.k, **case.judged())

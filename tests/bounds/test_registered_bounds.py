@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
 from oracle import optimum
 from strategies import Case, cases
@@ -166,7 +167,7 @@ def test_the_highest_registered_bound_counts() -> None:
 
 
 @given(cases(max_rows=8, sides=False))
-@settings(relaxed, max_examples=25)
+@settings(relaxed, max_examples=examples(25, 12))
 def test_no_bound_of_the_package_is_above_the_optimum(case: Case) -> None:
     instance = reduce(prepare(case.problem()))[-1].instance
     best = optimum(case.rows, case.k, **case.judged())

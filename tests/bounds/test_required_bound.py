@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 from census import census
-from effort import examples
+from effort import examples, some
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
@@ -84,7 +84,7 @@ def by_enumeration(case: SensitiveCase, instance: Instance, multipliers: Ints, d
 @pytest.mark.parametrize("kind", EXACT)
 def test_groups_are_the_cheapest_that_satisfy_the_requirement(kind: str) -> None:
     @given(sensitive_cases([kind], max_rows=7, sides=False), st.data(), st.sampled_from([1, 4096]))
-    @settings(relaxed, max_examples=examples(25, 8))
+    @settings(relaxed, max_examples=examples(25, 4))
     def cheapest(case: SensitiveCase, data: st.DataObject, denominator: int) -> None:
         instance = prepare(case.problem())
         multipliers, charges = drawn(data, instance, denominator)
@@ -121,7 +121,7 @@ def test_views_that_say_everything_are_known() -> None:
 
 
 @given(sensitive_cases(max_rows=6, sides=False), st.data(), st.sampled_from([1, 7, 4096]))
-@settings(relaxed, max_examples=examples(150, 37))
+@settings(relaxed, max_examples=examples(150, 19))
 def test_no_group_is_cheaper_than_its_bound_and_no_table(
     case: SensitiveCase, data: st.DataObject, denominator: int
 ) -> None:
@@ -139,10 +139,10 @@ def test_no_group_is_cheaper_than_its_bound_and_no_table(
         assert proven_bound(instance, round_dual(point, denominator)) * instance.levels.unit <= best
 
 
-@pytest.mark.parametrize("kind", AS_STRONG)
+@some("kind", AS_STRONG)
 def test_it_reaches_the_linear_relaxation_and_stays_below_the_optimum(kind: str) -> None:
     @given(sensitive_cases([kind], max_rows=8, sides=False).filter(lambda case: len(case.secrets[0]) == 1))
-    @settings(relaxed, max_examples=examples(8, 4))
+    @settings(relaxed, max_examples=examples(8, 2))
     def reaches(case: SensitiveCase) -> None:
         instance = reduced(case.problem())
         assume(covered(instance))

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from census import census
 from certificate_cases import best_loss, required_certificate
-from effort import examples
+from effort import examples, some
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from sensitive_cases import KINDS, SensitiveCase, sensitive_cases
@@ -44,12 +44,12 @@ def drawn_point(data: st.DataObject, instance: Instance) -> DualPoint:
     return DualPoint(multipliers, 0.0, charges=charges)
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "several"])
+@some("kind", ["several", *KINDS])
 def test_no_multipliers_prove_something_false(kind: str) -> None:
     drawn = sensitive_cases(max_rows=7) if kind == "several" else sensitive_cases([kind], max_rows=7)
 
     @given(drawn, st.data())
-    @settings(relaxed, max_examples=examples(60, 15 if kind == "several" else 4))
+    @settings(relaxed, max_examples=examples(60, 8 if kind == "several" else 2))
     def true(case: SensitiveCase, data: st.DataObject) -> None:
         problem = case.problem()
         instance = required_instance(problem)
@@ -67,7 +67,7 @@ def test_no_multipliers_prove_something_false(kind: str) -> None:
 
 
 @given(sensitive_cases(["t equal short", "t equal transport"], max_rows=7), st.data())
-@settings(relaxed, max_examples=examples(100, 20))
+@settings(relaxed, max_examples=examples(100, 10))
 def test_whoever_forges_charges_proves_nothing_false(case: SensitiveCase, data: st.DataObject) -> None:
     problem = case.problem()
     instance = required_instance(problem)

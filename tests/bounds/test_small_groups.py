@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from effort import examples
+from effort import examples, some
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from sensitive_cases import SensitiveCase, sensitive_cases
@@ -41,10 +41,10 @@ def charged(instance: Instance) -> Relaxation:
     return relaxations[0]
 
 
-@pytest.mark.parametrize("kind", CHARGED)
+@some("kind", CHARGED)
 def test_small_groups_are_the_cheapest_that_are_allowed(kind: str) -> None:
     @given(sensitive_cases([kind], max_rows=7, sides=False), st.data(), st.sampled_from([1, 4096]))
-    @settings(relaxed, max_examples=examples(40, 10))
+    @settings(relaxed, max_examples=examples(40, 5))
     def cheapest(case: SensitiveCase, data: st.DataObject, denominator: int) -> None:
         instance = prepare(case.problem())
         relaxation = charged(instance)
@@ -63,7 +63,7 @@ def test_small_groups_are_the_cheapest_that_are_allowed(kind: str) -> None:
 @pytest.mark.parametrize("tried", [0, 3])
 def test_a_search_that_gives_up_proves_less(tried: int) -> None:
     @given(sensitive_cases(["t ranks short"], max_rows=7, sides=False), st.data())
-    @settings(relaxed, max_examples=examples(30, 8))
+    @settings(relaxed, max_examples=examples(30, 4))
     def less(case: SensitiveCase, data: st.DataObject) -> None:
         instance = prepare(case.problem())
         charged(instance)
@@ -77,9 +77,9 @@ def test_a_search_that_gives_up_proves_less(tried: int) -> None:
     less()
 
 
-@pytest.mark.parametrize("kind", CHARGED)
+@some("kind", CHARGED)
 @given(data=st.data())
-@settings(relaxed, max_examples=examples(30, 6))
+@settings(relaxed, max_examples=examples(30, 3))
 def test_the_list_has_each_group_that_does_not_fall_apart(kind: str, data: st.DataObject) -> None:
     case = data.draw(sensitive_cases([kind], max_rows=7, sides=False))
     instance = prepare(case.problem())

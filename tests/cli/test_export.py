@@ -80,7 +80,7 @@ def test_both_readers_find_the_same_optimum(tmp_path: Any, make: Any, suffix: An
             assert by_cbc(executable, path) == pytest.approx(optimum)
 
 
-@settings(max_examples=examples(40, 13), deadline=None, derandomize=True)
+@settings(max_examples=examples(40, 7), deadline=None, derandomize=True)
 @given(
     data=st.lists(
         st.tuples(st.integers(-5, 5), st.booleans(), st.integers(-4, 4), st.integers(0, 4)),
@@ -178,6 +178,7 @@ def test_what_cannot_be_written_is_an_input_error(tmp_path: Any) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.full
 def test_half_a_million_nonzeros_take_seconds(tmp_path: Any) -> None:
     columns, rows = 100_000, 50_000
     A = sp.csr_array(sp.random_array((rows, columns), density=1e-4, rng=np.random.default_rng(0)))

@@ -65,7 +65,7 @@ def test_the_short_rows_and_the_transport_rows_of_t_closeness_agree(kind: str) -
 
 
 @given(cases(max_rows=9), st.data())
-@settings(relaxed, max_examples=examples(20, 4))
+@settings(relaxed, max_examples=examples(20, 3))
 def test_k_anonymity_is_t_closeness_of_distinct_values(case: Any, data: st.DataObject) -> None:
     # Liang and Yuan, Lemma 1: equal distance, t = 1 - k/n; what is exempt from k is not exempt from t
     n = len(case.rows)
@@ -96,7 +96,7 @@ def test_requirements_that_ask_for_nothing_are_1_anonymity(case: SensitiveCase) 
 
 
 @given(sensitive_cases(["l distinct"], max_rows=9))
-@settings(relaxed, max_examples=examples(20, 4))
+@settings(relaxed, max_examples=examples(20, 3))
 def test_distinct_l_diversity_is_p_sensitivity(case: SensitiveCase) -> None:
     (demand,) = case.demands
     distinct = [demand.package(), km.KAnonymity(case.case.k)]
@@ -107,7 +107,7 @@ def test_distinct_l_diversity_is_p_sensitivity(case: SensitiveCase) -> None:
 
 
 @given(sensitive_cases(["l frequency"], max_rows=9))
-@settings(relaxed, max_examples=examples(20, 5))
+@settings(relaxed, max_examples=examples(20, 3))
 def test_frequency_l_diversity_is_a_largest_share_of_1_over_l(case: SensitiveCase) -> None:
     (demand,) = case.demands
     both_ways(case, [demand.package()], [replace(demand, kind="alpha", number=1 / Fraction(demand.number)).package()])

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
 from oracle import optimum
 from strategies import Case, cases
@@ -45,7 +46,7 @@ def constraints(model: LinearModel) -> list[tuple[tuple[tuple[int, float], ...],
 
 
 @given(cases(max_rows=9, sides=False))
-@settings(relaxed, max_examples=40)
+@settings(relaxed, max_examples=examples(40, 20))
 def test_the_two_statements_are_the_same_model(case: Case) -> None:
     instance = reduce(prepare(case.problem()))[-1].instance
     # every row type has a candidate
@@ -59,7 +60,7 @@ def test_the_two_statements_are_the_same_model(case: Case) -> None:
 
 
 @given(cases(max_rows=8, sides=False))
-@settings(relaxed, max_examples=20)
+@settings(relaxed, max_examples=examples(20, 10))
 def test_it_has_the_optimum_of_brute_force(case: Case) -> None:
     instance = reduce(prepare(case.problem()))[-1].instance
     best = optimum(case.rows, case.k, **case.judged())

@@ -95,7 +95,7 @@ def check_lists(board: Board) -> None:
 
 
 @given(cases(max_rows=12, sides=False), st.lists(st.tuples(st.integers(0, 3), st.integers(0, 10**6)), max_size=30))
-@settings(relaxed, max_examples=examples(60, 20))
+@settings(relaxed, max_examples=examples(60, 10))
 def test_moves_keep_the_table_valid_and_know_what_they_cost(case: Case, script: list[tuple[int, int]]) -> None:
     instance = reduced(case.problem())
     assume(covered(instance))
@@ -125,7 +125,7 @@ def test_moves_keep_the_table_valid_and_know_what_they_cost(case: Case, script: 
 
 
 @given(cases(max_rows=9, sides=False))
-@settings(relaxed, max_examples=examples(40, 13))
+@settings(relaxed, max_examples=examples(40, 7))
 def test_what_the_search_finds_is_valid_and_never_below_the_optimum(case: Case) -> None:
     instance = reduced(case.problem())
     best = optimum(case.rows, case.k, **case.judged())
@@ -141,7 +141,7 @@ def test_what_the_search_finds_is_valid_and_never_below_the_optimum(case: Case) 
 
 
 @given(cases(max_rows=9, sides=False))
-@settings(relaxed, max_examples=examples(40, 13))
+@settings(relaxed, max_examples=examples(40, 7))
 def test_tightening_keeps_the_rows_together(case: Case) -> None:
     instance = reduced(case.problem())
     assume(covered(instance))
@@ -215,7 +215,7 @@ def test_a_neighbourhood_of_all_rows_is_the_strong_formulation() -> None:
 
 
 @given(st.integers(0, 1000), st.sampled_from([2, 3, 5]))
-@settings(relaxed, max_examples=examples(15, 5))
+@settings(relaxed, max_examples=examples(15, 3))
 def test_neighbourhoods_only_improve_and_stay_valid(small_table: Instance, seed: int, size: int) -> None:
     instance = small_table
     board = started(instance, seed)
@@ -294,6 +294,7 @@ def test_neighbourhoods_do_not_grow_without_end() -> None:
     assert total(board.rows) <= before
 
 
+@pytest.mark.full
 def test_where_nothing_is_left_near_the_multipliers_it_looks_farther(monkeypatch: pytest.MonkeyPatch) -> None:
     """With no pairs but those of the table at first, which is an exhausted neighbourhood at once."""
     instance = census_instance(60, 3)

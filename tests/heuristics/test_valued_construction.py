@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from effort import examples
+from effort import examples, some
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
@@ -60,10 +60,10 @@ def point_of(instance: Instance) -> DualPoint:
     return required_bound(instance, iterations=10)
 
 
-@pytest.mark.parametrize("kind", [*KINDS, None])
+@some("kind", [None, *KINDS])
 def test_every_table_satisfies_all_requirements(kind: str | None) -> None:
     @given(sensitive_cases(None if kind is None else [kind], max_rows=8, sides=False), st.integers(0, 3))
-    @settings(relaxed, max_examples=examples(300 if kind is None else 60, 20 if kind is None else 5))
+    @settings(relaxed, max_examples=examples(300 if kind is None else 60, 10 if kind is None else 3))
     def search(case: SensitiveCase, seed: int) -> None:
         instance = prepare(case.problem())
         best: Any = optimum(case.case.rows, case.k, **case.judged())

@@ -49,7 +49,7 @@ def test_no_violation_means_that_the_group_satisfies_all(kind: str | None) -> No
     """And a group that does has none: relaxations are necessary."""
 
     @given(sensitive_cases(None if kind is None else [kind], sides=False), st.data())
-    @settings(relaxed, max_examples=examples(200, 6))
+    @settings(relaxed, max_examples=examples(200, 3))
     def judged(case: SensitiveCase, data: st.DataObject) -> None:
         instance = prepare(case.problem())
         arrays, value = rules_of(instance)

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 import pytest
 from census import census
-from effort import examples
+from effort import examples, some
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
@@ -34,7 +34,7 @@ DIVIDING = (*CUTS, "full_domain", "greedy")
 
 
 @given(cases(max_rows=8, sides=False))
-@settings(relaxed, max_examples=examples(300, 20))
+@settings(relaxed, max_examples=examples(300, 10))
 def test_m_approximation_keeps_its_factor(case: Case) -> None:
     problem = km.Problem(case.problem().table, km.KAnonymity(case.k))
     best = optimum(case.rows, case.k)
@@ -127,12 +127,12 @@ def test_the_error_about_too_many_level_vectors_names_methods_that_take_the_tabl
     assert ("m_approximation" in named) == (len(privacy) == 1)
     assert {"greedy", "mondrian", "full_domain"} <= set(named)
     for method in named:
-        assert km.solve(problem, method=method, time_limit=1).verified
+        assert km.solve(problem, method=method, time_limit=0.2).verified
     with pytest.raises(km.InputError, match=r"pattern mask$"):
         km.solve(replace(problem, max_groups=3), method="milp", formulation="textbook")
 
 
-@pytest.mark.parametrize("columns", [21, 40])
+@some("columns", [21, 40])
 def test_methods_that_need_no_candidates_take_any_number_of_columns(columns: int) -> None:
     """Rows of 40 persons, each three times with one cell changed: what belongs together is found."""
     draw = random.Random(columns)
@@ -194,7 +194,7 @@ def ended(
 
 
 @given(cases(max_rows=8, sides=False), st.integers(2, 4))
-@settings(relaxed, max_examples=examples(300, 30))
+@settings(relaxed, max_examples=examples(300, 15))
 def test_greedy_is_algorithm_1(case: Case, k: int) -> None:
     assume(k <= len(case.rows))
     result = km.solve(km.Problem(case.problem().table, km.KAnonymity(k)), method="greedy")

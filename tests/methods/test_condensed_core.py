@@ -24,6 +24,7 @@ def solved(model: LinearModel) -> OptimizeResult:
     )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("rows", "k", "seed", "spare"), [(200, 6, 1, 4), (200, 6, 2, 4), (600, 6, 1, 2), (600, 6, 3, 2)]
 )

@@ -67,7 +67,7 @@ def one_by_one(
     st.booleans(),
     st.sampled_from(OBJECTIVES),
 )
-@settings(deadline=None, max_examples=examples(400, 50))
+@settings(deadline=None, max_examples=examples(400, 25))
 def test_it_is_the_best_of_all_level_vectors(
     found: Rows, k: int, share: Fraction, diverse: bool, objective: Objective
 ) -> None:
@@ -122,7 +122,7 @@ def test_levels_that_there_are_not_are_told(levels: dict[str, Any]) -> None:
 
 
 @given(rows, st.integers(2, 3), st.integers(0, 3))
-@settings(deadline=None, max_examples=examples(60, 12))
+@settings(deadline=None, max_examples=examples(60, 6))
 def test_the_declared_model_agrees(found: Rows, k: int, suppressed: int) -> None:
     if k > len(found):
         return

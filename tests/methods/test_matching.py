@@ -82,7 +82,7 @@ def test_closures_of_three_row_types_are_those_of_any_number_of_row_types(monkey
 
 
 @given(cases(max_rows=8, sides=False), st.booleans())
-@settings(relaxed, max_examples=examples(200, 20))
+@settings(relaxed, max_examples=examples(200, 10))
 def test_closures_of_three_rows_are_enough(case: Case, diverse: bool) -> None:
     """Hierarchies, weights and level costs against brute force, for k = 2, and for l = 2 of values that alternate."""
     assume(len(case.rows) > 1)
@@ -113,6 +113,7 @@ def test_2_diversity_agrees_with_the_direct_model() -> None:
     assert km.solve(problem, method="milp").require_optimal().objective == solved(problem).require_optimal().objective
 
 
+@pytest.mark.full
 @seeds(3, 1)
 def test_tables_of_thousands_of_rows_are_proven(seed: int) -> None:
     result = solved(census_problem(1_500, 2), seed=seed)

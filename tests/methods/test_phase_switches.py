@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import threading
 from fractions import Fraction
+from functools import cache
 
 import polars as pl
 import pytest
 from ablation import PARTS
 from census import Q8, census, census_problem
+from effort import some
+from present import present
 
 import kanon_milp as km
 from kanon_milp.errors import InputError
@@ -18,17 +21,23 @@ from kanon_milp.methods.tracker import Tracker
 NAMES = list(dict.fromkeys(phase.name for phase in PHASES))
 
 
-@pytest.mark.parametrize("name", PARTS)
+@cache
+def solved(rows: int, *, valued: bool = False) -> tuple[km.Problem, Fraction]:
+    """A problem of so many persons, also about a sensitive value, and its optimum."""
+    problem = census_problem(rows, 3)
+    if valued:
+        table = km.Table.from_frame(census(rows).select([*Q8[:5], "disease"]), Q8[:5], sensitive="disease")
+        problem = km.Problem(table, [km.KAnonymity(3), km.LDiversity(2)])
+    return problem, present(km.solve(problem, method="milp").require_optimal().exact_objective)
+
+
+@some("name", PARTS)
 def test_without_a_part_no_bound_exceeds_the_optimum_and_no_table_is_below_it(name: str) -> None:
     phases, values = PARTS[name]
     assert set(phases) <= set(NAMES)
-    problem = census_problem(30, 3)
-    if phases == ("required bound",) or any(each.startswith(("valued_", "small_groups")) for each in values):
-        table = km.Table.from_frame(census(30).select([*Q8[:5], "disease"]), Q8[:5], sensitive="disease")
-        problem = km.Problem(table, [km.KAnonymity(3), km.LDiversity(2)])
-    optimum = km.solve(problem, method="milp").require_optimal().exact_objective
+    valued = phases == ("required bound",) or any(each.startswith(("valued_", "small_groups")) for each in values)
+    problem, optimum = solved(30, valued=valued)
     found = km.solve(problem, method="search", time_limit=5, parameters=values)
-    assert optimum is not None
     assert found.exact_objective is not None
     assert found.report is not None
     assert found.report.ok
@@ -38,10 +47,8 @@ def test_without_a_part_no_bound_exceeds_the_optimum_and_no_table_is_below_it(na
 
 @pytest.mark.parametrize("name", NAMES)
 def test_without_a_phase_no_bound_exceeds_the_optimum_and_no_table_is_below_it(name: str) -> None:
-    problem = census_problem(40, 3)
-    optimum = km.solve(problem, method="milp").require_optimal().exact_objective
+    problem, optimum = solved(40)
     found = km.solve(problem, method="search", time_limit=5, parameters={f"phases.{switch(name)}": False})
-    assert optimum is not None
     assert found.exact_objective is not None
     assert found.report is not None
     assert found.report.ok

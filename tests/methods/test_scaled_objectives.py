@@ -10,7 +10,7 @@ from fractions import Fraction
 import polars as pl
 import pyomo.environ as pyo
 import pytest
-from effort import seeds
+from effort import seeds, some
 from oracle import optimum
 from present import present
 
@@ -20,7 +20,7 @@ SCALES = [pytest.param(10.0**power, marks=() if power % 3 == 0 else pytest.mark.
 
 
 @pytest.mark.parametrize("solver", ["highs", "scip", "cbc", "cpsat"])
-@pytest.mark.parametrize("scale", SCALES)
+@some("scale", SCALES)
 @seeds(3, 1)
 def test_what_is_called_optimal_is_so_at_any_scale(solver: str, scale: float, seed: int) -> None:
     draw = random.Random(seed)

@@ -70,6 +70,7 @@ def test_counted_work_is_limited_before_the_model(monkeypatch: pytest.MonkeyPatc
     assert results[0].table.equals(results[1].table)
 
 
+@pytest.mark.full
 def test_the_model_is_told_a_bound_near_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[Any, int]] = []
 

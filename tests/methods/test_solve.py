@@ -56,6 +56,7 @@ def test_input_is_never_changed() -> None:
     assert before.equals(FRAME)
 
 
+@pytest.mark.full
 def test_the_same_call_gives_the_same_table() -> None:
     first, second = (km.solve(random_problem(rows=40), seed=3) for _ in range(2))
     assert present(first.table).equals(second.table)

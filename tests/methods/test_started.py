@@ -16,7 +16,7 @@ import kanon_milp as km
 from kanon_milp.methods import hybrid, started
 from kanon_milp.methods.outcome import Bound, Outcome
 
-patient = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=examples(60, 6))
+patient = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=examples(60, 3))
 
 
 SLOW = {"good_table.pairs": 0, "good_table.pair_seconds": 1e9}

@@ -135,7 +135,7 @@ def exact_values(model: Any) -> list[Fraction]:
 
 @with_cpsat
 @given(fractional_programs())
-@settings(brief, max_examples=examples(15, 5), derandomize=True)
+@settings(brief, max_examples=examples(15, 3), derandomize=True)
 def test_fractions_are_taken_exactly(adapter: Any, model: Any) -> None:
     values = exact_values(model)
     result = adapter.solve(model, SolverOptions(time_limit=20))

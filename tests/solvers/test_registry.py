@@ -161,15 +161,16 @@ def test_a_script_registers_an_adapter_and_solves(tmp_path: Path) -> None:
 
 def test_a_solver_is_named_in_its_adapter_alone() -> None:
     """So a new one is its file, and a line in the registry."""
-    package = Path(km.__file__).parent
-    for name in ("highs", "cbc", "scip", "cpsat"):
-        naming = {
-            path.relative_to(package).as_posix()
-            for path in package.rglob("*.py")
-            for node in ast.walk(ast.parse(path.read_text()))
-            if isinstance(node, ast.Constant) and node.value == name
-        }
-        assert naming - {"solvers/pulp_any.py"} == {f"solvers/{name}.py"}  # PuLP reaches the same solvers
+    package, names = Path(km.__file__).parent, ("highs", "cbc", "scip", "cpsat")
+    naming: dict[object, set[str]] = {name: set() for name in names}
+    for path in package.rglob("*.py"):
+        text = path.read_text()
+        if any(name in text for name in names):
+            for node in ast.walk(ast.parse(text)):
+                if isinstance(node, ast.Constant) and node.value in names:
+                    naming[node.value].add(path.relative_to(package).as_posix())
+    for name in names:
+        assert naming[name] - {"solvers/pulp_any.py"} == {f"solvers/{name}.py"}  # PuLP reaches the same solvers
 
 
 JOURNEY = """

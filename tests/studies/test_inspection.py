@@ -20,12 +20,13 @@ import pandas as pd
 import polars as pl
 import pytest
 from command_line import run, run_in
+from effort import examples
 from hypothesis import HealthCheck, given, settings
 
 import kanon_milp as km
 from kanon_milp.studies.proposal import listing
 
-relaxed = settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+relaxed = settings(deadline=None, max_examples=examples(30, 15), suppress_health_check=[HealthCheck.too_slow])
 ROWS = st.lists(st.tuples(*[st.sampled_from(["a", "b", None])] * 3), min_size=1, max_size=20)
 
 
@@ -151,6 +152,7 @@ def test_a_column_that_says_the_same_is_found_as_comparing_all_pairs_does(
     assert not any((one.name, other.name) in same for one in kept for other in kept if one is not other)
 
 
+@pytest.mark.full
 def test_a_thousand_columns_take_seconds_and_not_minutes() -> None:
     """Each is looked at by itself: with 800 columns 320,000 pairs took ten minutes."""
     draw = random.Random(1)
@@ -291,7 +293,7 @@ def test_the_command_for_many_columns_runs_as_it_is_printed(tmp_path: Path, monk
     frame.write_csv("wide.csv")
     found = km.inspect("wide.csv", names)
     assert any("the method greedy, which proves nothing" in note for note in found.notes)
-    solved = run(*shlex.split(found.command)[1:], "--time-limit", "2")
+    solved = run(*shlex.split(found.command)[1:], "--time-limit", "0.5")
     assert solved.returncode == 4, solved.stderr
     assert "method='greedy'" in km.inspect(frame, names).command
     assert "method" not in km.inspect(frame, names[:20]).command
@@ -496,7 +498,7 @@ def odd_tables(draw: st.DrawFn) -> pl.DataFrame:
     )
 
 
-@settings(relaxed, max_examples=40)
+@settings(relaxed, max_examples=examples(40, 10))
 @given(frame=odd_tables(), ending=st.sampled_from([".csv", ".parquet"]), named=st.booleans())
 def test_the_command_runs_as_printed_whatever_columns_are_called_and_hold(
     frame: pl.DataFrame, ending: str, named: bool, tmp_path_factory: pytest.TempPathFactory

@@ -133,6 +133,7 @@ def test_a_number_of_a_billion_digits_is_text() -> None:
     assert metrics.numeric_values(asked.table.keys["a"]) == [100, -1500, Fraction(1, 2), 7]
 
 
+@pytest.mark.full
 def test_columns_of_thousands_of_values_are_measured_in_seconds() -> None:
     """Each label is looked at once, not once for each value that has it."""
     values = [str(number) for number in range(12_000)]

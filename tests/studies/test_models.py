@@ -19,7 +19,15 @@ from kanon_milp.studies.schema import meanings, tables
 MODELS = sorted(LIBRARY.glob("*.toml"))
 # others have these requirements, or such masks
 SLOW = ("adult_mask", "cmc_l_diversity", "cmc_t_closeness", "adult_l_diversity")
-CASES = [pytest.param(path, marks=[pytest.mark.slow] if path.stem in SLOW else [], id=path.stem) for path in MODELS]
+FULL = {"cmc_mask", "adult_t_closeness", "adult_p_sensitivity", "cmc_p_sensitivity", "full_product"}  # a second or more
+CASES = [
+    pytest.param(
+        path,
+        marks=pytest.mark.slow if path.stem in SLOW else pytest.mark.full if path.stem in FULL else (),
+        id=path.stem,
+    )
+    for path in MODELS
+]
 
 
 def needs_data(path: Path) -> bool:

@@ -22,7 +22,7 @@ import polars as pl
 import pytest
 from census import census
 from command_line import run
-from effort import examples
+from effort import examples, some
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import optimum
@@ -39,7 +39,7 @@ CENSUS = km.Table.from_frame(census(120), ["age", "education", "race"], "disease
 
 
 @given(cases(max_rows=7, sides=False))
-@settings(deadline=None, max_examples=examples(100, 8))
+@settings(deadline=None, max_examples=examples(100, 4))
 def test_each_setting_has_the_optimum(case: Case) -> None:
     found = km.sweep(case.problem(), k=range(1, 5))
     for row in found.rows:
@@ -48,7 +48,7 @@ def test_each_setting_has_the_optimum(case: Case) -> None:
         assert row.objective == expected
 
 
-@pytest.mark.parametrize("form", ["frequency", "distinct"])
+@some("form", ["frequency", "distinct"])
 def test_two_parameters_at_once(form: Form) -> None:
     problem = km.Problem(CENSUS, [km.KAnonymity(2), km.LDiversity(2, form)])
     found = km.sweep(problem, k=[2, 4], l=[1, 2], time_limit=20)
@@ -94,7 +94,7 @@ def own_run(k: int, extra: int) -> Run:
 
 
 @given(runs())
-@settings(deadline=None, max_examples=examples(60, 15))
+@settings(deadline=None, max_examples=examples(60, 8))
 def test_losses_and_bounds_rise_and_stay_true(found: list[Run]) -> None:
     rows = combined(SMALL, found)
     best = {row.setting.k: present(solved(present(row.setting.k)).exact_objective) for row in rows}

@@ -173,12 +173,12 @@ def test_a_column_that_is_the_same_everywhere_does_not_hide_the_table_of_all_row
 
 
 def test_what_is_called_is_ended_and_nothing_afterwards() -> None:
-    for _ in range(examples(20, 6)):
+    for _ in range(examples(20, 3)):
         began, limit = time.perf_counter(), Limit(time.perf_counter() + 0.05)
         with pytest.raises(Over):
             limit.call(_for_ever)
         assert time.perf_counter() - began < 5
-    for _ in range(examples(60, 20)):  # around the very end
+    for _ in range(examples(60, 10)):  # around the very end
         limit = Limit(time.perf_counter() + 0.06)
         try:
             limit.call(time.sleep, 0.0595)

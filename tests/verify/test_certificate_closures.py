@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 import numpy as np
 import polars as pl
-import pytest
+from effort import some
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -103,7 +103,7 @@ def wide_problem(seed: int = 0, suppressed_rows: Any = "strict") -> km.Problem:
     return km.Problem(table, [km.KAnonymity(3)], km.Suppression(weights), suppressed_rows=suppressed_rows)
 
 
-@pytest.mark.parametrize("suppressed_rows", ["strict", "exempt"])
+@some("suppressed_rows", ["strict", "exempt"])
 def test_a_certificate_where_level_vectors_are_too_many(suppressed_rows: str) -> None:
     """It proves the optimum but for what the relaxation leaves, and no more is believed."""
     problem = wide_problem(1, suppressed_rows)
@@ -119,7 +119,9 @@ def test_a_certificate_where_level_vectors_are_too_many(suppressed_rows: str) ->
     higher = stated | {"bound": str(report.bound + Fraction(1, 2))}
     assert "its multipliers prove" in km.check_certificate(problem, higher).problems[0]
     too_high = str(best + 1)
-    for row in range(0, len(stated["multipliers"]), 3):  # a row may be worth more, but then its groups cost less
+    for row in range(
+        0, len(stated["multipliers"]), len(stated["multipliers"]) // 4
+    ):  # a row may be worth more, but then its groups cost less
         forged = stated["multipliers"].copy()
         forged[row] += 40 * stated["denominator"]
         answer = km.check_certificate(problem, stated | {"multipliers": forged, "bound": too_high})

@@ -8,6 +8,7 @@ import inspect
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,7 @@ def statements(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
             yield from statements(node)
 
 
+@cache
 def imported(module: str) -> set[str]:
     """The modules of the package that a module imports, with the packages that these lie in (but the outermost)."""
     path = file_of(module)

@@ -72,6 +72,7 @@ def test_every_instance_is_recorded() -> None:
             assert record.status == ("opt" if entry.answer == "yes" else "inf")
 
 
+@pytest.mark.full
 def test_a_second_build_has_the_same_bytes(built: Path, tmp_path: Path) -> None:
     build_library(tmp_path, only=FEW)
     files = [path for path in sorted(built.rglob("*")) if path.is_file() and not path.name.startswith(".")]
