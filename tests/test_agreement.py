@@ -47,7 +47,7 @@ RECODINGS |= {"level costs", "label costs", "mask", "mask without full suppressi
 EVERYTHING = {*RECODINGS, *SIDES, *SETS, *VALUES} | {"k", "k above the rows", "units", "one row"}
 
 
-COMPLETE = ("milp highs", "search", "auto")  # where the default run has every feature
+COMPLETE = ("milp highs", "search")  # where the default run has every feature
 
 
 def verdicts(route: Route, numbers: Sequence[int]) -> dict[int, Verdict]:

@@ -289,6 +289,7 @@ def test_the_hybrid_method_with_branches_agrees_with_one_model(rows: int, k: int
     assert result.backed_by[0] in ("own bound", "certificate")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("most", [-1, 1000])
 def test_what_is_far_from_proven_is_searched_once_more_and_branches(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """And goes to the solver where it is too far for that."""

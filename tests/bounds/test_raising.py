@@ -349,6 +349,7 @@ def test_what_does_not_fit_into_a_model_is_raised_after_the_search(monkeypatch: 
         assert plain.exact_bound < result.exact_bound
 
 
+@pytest.mark.full
 def test_large_groups_have_no_rank_one_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
     """On 5,000 rows with k = 100 looking for them took 207 s of a minute."""
 

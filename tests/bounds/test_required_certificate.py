@@ -91,6 +91,7 @@ def test_whoever_forges_charges_proves_nothing_false(case: SensitiveCase, data: 
     assert best is None or report.bound <= best
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "requirements",
     [

@@ -36,6 +36,7 @@ def census_with(rows: int, *requirements: km.Requirement, sensitive: str = "occu
     return km.Problem(km.Table.from_frame(census(rows), [*Q4, other], sensitive), requirements)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("threads", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_counted_work_gives_the_same_table_each_time(threads: int) -> None:
     problem = census_with(60, km.KAnonymity(3), km.LDiversity("5/2"))

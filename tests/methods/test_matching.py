@@ -11,7 +11,7 @@ from dataclasses import replace
 import polars as pl
 import pytest
 from census import Q8, census, census_problem
-from effort import examples, seeds
+from effort import examples, seeds, some
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
@@ -33,7 +33,7 @@ def solved(problem: km.Problem, **options: object) -> km.Result:
     return km.solve(problem, method="matching", **options)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("rows", [40, 80])
+@some("rows", [40, 80])
 def test_it_agrees_with_the_direct_model(rows: int) -> None:
     problem = census_problem(rows, 2)
     one, other = km.solve(problem, method="milp"), solved(problem)
@@ -81,6 +81,7 @@ def test_closures_of_three_row_types_are_those_of_any_number_of_row_types(monkey
     assert found.require_optimal().objective == expected
 
 
+@pytest.mark.full
 @given(cases(max_rows=8, sides=False), st.booleans())
 @settings(relaxed, max_examples=examples(200, 10))
 def test_closures_of_three_rows_are_enough(case: Case, diverse: bool) -> None:
@@ -108,6 +109,7 @@ def diversity(rows: int) -> km.Problem:
     return km.Problem(km.Table.from_frame(census(rows), Q8[:5], "disease"), km.LDiversity(2))
 
 
+@pytest.mark.full
 def test_2_diversity_agrees_with_the_direct_model() -> None:
     problem = diversity(120)
     assert km.solve(problem, method="milp").require_optimal().objective == solved(problem).require_optimal().objective

@@ -74,6 +74,7 @@ def test_what_a_thread_of_a_users_code_claims_is_no_proof() -> None:
     assert tracker.proven == 5
 
 
+@pytest.mark.full
 def test_without_the_search_by_sizes_other_phases_take_its_place() -> None:
     people = census(300).with_columns(pl.Series("patient", [str(i % 280) for i in range(300)]))
     table = km.Table.from_frame(people.select([*Q8, "patient"]), Q8, unit="patient")

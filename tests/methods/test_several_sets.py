@@ -52,6 +52,7 @@ def test_it_is_better_than_k_anonymity_of_all_columns(monkeypatch: pytest.Monkey
     assert known == [result.exact_objective] * 2
 
 
+@pytest.mark.full
 def test_counted_work_is_limited_before_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     nodes: list[int | None] = []
 

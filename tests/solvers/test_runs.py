@@ -119,7 +119,7 @@ def test_two_solves_at_once_with_different_threads(adapter: Any) -> None:
 def test_same_seed_same_answer(adapter: Any) -> None:
     needs(adapter, Capability.SEED)
     # many optimal points: which of them comes out is up to the seed
-    model = market_split(rows=2, columns=24)
+    model = market_split(rows=2, columns=20)
     first, second = (adapter.solve(model, SolverOptions(seed=7, time_limit=20)) for _ in range(2))
     assert first.stop_reason is second.stop_reason is StopReason.OPTIMAL
     assert np.array_equal(first.x, second.x)
