@@ -14,7 +14,7 @@ from kanon_milp.cli.exit_codes import Interrupted, signals
 from kanon_milp.cli.help import HELP, NAMES_THE_NEAREST, Command, UsageError, examples, option_of_the_command
 from kanon_milp.cli.instances import generate, library, models
 from kanon_milp.cli.solve import doctor, export, import_solution, report, solve
-from kanon_milp.cli.studies import bench, compare, sweep
+from kanon_milp.cli.studies import attack, bench, compare, sweep
 from kanon_milp.cli.tables import compress, hierarchy, inspect, qid
 from kanon_milp.cli.verify import verify
 from kanon_milp.errors import KanonWarning, without_passwords
@@ -36,6 +36,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {  # with exa
     ),
     "report": (report, ("report out",)),
     "compare": (compare, (f"compare {TABLE} --k 5 --released arx.csv --to table.tex",)),
+    "attack": (attack, (f"attack {TABLE} --k 5 --released out/anonymized.csv",)),
     "sweep": (sweep, (f"sweep {TABLE} --k 2..10,25 --time-limit 60 --out study",)),
     "inspect": (inspect, ("inspect people.csv",)),
     "hierarchy": (hierarchy, ("hierarchy people.csv --column age --widths 5,10,20 --out hierarchies",)),

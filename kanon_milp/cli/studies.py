@@ -1,4 +1,5 @@
-"""`kanon-milp compare`, `sweep` and `bench`: several methods, several values of a parameter, several instances."""
+"""`kanon-milp compare`, `attack`, `sweep` and `bench`: several methods, what optimality gives away, several values of a
+parameter, several instances."""
 
 from __future__ import annotations
 
@@ -18,6 +19,7 @@ from kanon_milp.errors import InputError, counted
 from kanon_milp.methods import registry
 from kanon_milp.methods.verification import read_released
 from kanon_milp.problem.privacy.registry import swept_kinds
+from kanon_milp.studies import attack as attacking
 from kanon_milp.studies import comparison, display
 from kanon_milp.studies import sweep as sweeping
 from kanon_milp.studies.sweep_files import WRITTEN as SWEEP_FILES
@@ -117,6 +119,32 @@ def compare(
         notes = [f"{row.name} ({row.note})" for row in found.rows if row.note]
         display.say(f"interrupted: {'; '.join([', '.join(notes), *undrawn])}", err=True)
         raise typer.Exit(NO_TABLE)
+
+
+@options.grouped
+def attack(
+    statement: options.ProblemOptions,
+    released: Annotated[Path, table_option(metavar="FILE", help="The released table, an optimal one of the problem.")],
+    model: options.ModelPath = None,
+    exact: Annotated[
+        bool, solving_option("--exact", help="Solve each original table that is possible: for a dozen rows.")
+    ] = False,
+    time_limit: Annotated[float, solving_option(metavar="S", help="Seconds.")] = 60,
+    json: options.Json = False,
+) -> None:
+    """Say what a table gives away by being optimal.
+
+    The attacker knows recoding, costs, k and the values of each column. No cell is printed.
+    """
+    asked = statement.read(model)
+    table = asked.problem.table
+    found = attacking.attack(
+        asked.problem, read_released(released, table.csv, table.quasi_identifiers), exact=exact, time_limit=time_limit
+    )
+    if json:
+        display.print_json(found.as_dict())
+    else:
+        typer.echo(found.summary())
 
 
 @options.grouped
