@@ -42,6 +42,7 @@ from kanon_milp.heuristics.search import Search
 from kanon_milp.methods import core_problem, sizes_phases
 from kanon_milp.methods.phases import Known
 from kanon_milp.methods.sizes_phases import RankOneCuts, TableSearch
+from kanon_milp.presolve import preparation
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.resources import network_relaxation
 from kanon_milp.system.limit import Limit
@@ -323,6 +324,9 @@ def _search() -> Iterable[Route]:
         proves=False,
         certified=True,
     )
+    priced = ((preparation, "FEW_VECTORS", 0), (preparation, "PRICED_PAIRS", 0))
+    yield Route("search, priced", counted, refuses=NOT_SEARCHED, proves=False, forced=priced)
+    yield Route("search under requirements, priced", counted, values_case, proves=False, forced=priced)
     yield Route("search for many units", counted, refuses=NOT_ALONE, forced=((relaxations, "MANY", 0),))
 
 

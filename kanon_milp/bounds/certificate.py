@@ -87,7 +87,7 @@ from kanon_milp.bounds.rank_one_cuts import RankOneCuts
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.errors import InputError, TooManyLevelVectorsError, unreadable
 from kanon_milp.kernels.volume import dot
-from kanon_milp.presolve.closures import closed_instance, closures_suffice, sizes_suffice
+from kanon_milp.presolve.closures import closed_instance, closures_suffice, pricing_suffices
 from kanon_milp.presolve.instance import Instance, compress_table, prepare, recode, types_of, with_candidates
 from kanon_milp.presolve.reductions import Dominance, Viability
 from kanon_milp.presolve.row_types import RowTypes
@@ -261,7 +261,7 @@ def certify(problem: Problem, dual: DualPoint, denominator: int | None = None) -
     """
     relaxed = _certified_problem(problem)
     source: PatternPricing | None = None
-    if sizes_suffice(relaxed) and not dual.sets.lists:
+    if pricing_suffices(relaxed) and relaxed.size_only and not dual.sets.lists:
         with suppress(TooManyLevelVectorsError):  # candidates are listed then
             source = PatternPricing(relaxed, compress_table(relaxed))
     instance = certified_instance(problem) if source is None else source.root

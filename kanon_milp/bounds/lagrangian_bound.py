@@ -150,8 +150,9 @@ class VolumeAlgorithm:
 
     def move_to(self, at: Evaluator, limit: BoundLimit, share: Floats) -> None:
         """Go on over other candidates of the same row types, from where that evaluator starts, with the average of the
-        subgradients as it is. share: of each candidate in the averages, (G,)."""
+        subgradients by row types as it is. share: of each candidate in the averages, (G,)."""
         self.at, self.limit, self.best, self.share = at, limit, at.start(), share
+        self.average = np.concatenate([self.average[: at.types], at.right[at.types :]])
         self.value = at(self.best).value
         self.goal = self.goal if limit.target is None else limit.target
 

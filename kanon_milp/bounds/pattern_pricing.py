@@ -146,9 +146,7 @@ class PatternPricing:
         if dual.sets.lists:
             raise ValueError("what packing cuts allow depends on all candidates, which are not listed")
         multipliers, denominator = dual.multipliers, dual.denominator
-        largest = int(self.levels.costs.max()) * denominator + max(map(abs, multipliers.tolist()))
-        if largest * (self.types.n + 1) >= NEVER:
-            raise InputError(TOO_FINE)
+        self._refuse_too_fine(dual)
         if dual.rank_one_cuts.count:
             _, vector, indptr, members = self._price(multipliers, 0, NEVER, True, denominator)
             return prove(self._instance(vector, indptr, members)[0], dual).total
@@ -156,6 +154,11 @@ class PatternPricing:
         paid = zip(self.types.counts.tolist(), multipliers.tolist(), strict=True)
         total: int = sum(below.tolist()) + sum(n * each for n, each in paid)
         return total
+
+    def _refuse_too_fine(self, dual: ExactDual) -> None:
+        largest = int(self.levels.costs.max()) * dual.denominator + max(map(abs, dual.multipliers.tolist()))
+        if largest * (self.types.n + 1) >= NEVER:
+            raise InputError(TOO_FINE)
 
     def bound(self, dual: DualPoint) -> int:
         """What multipliers prove, in units, when they are rounded: no table loses fewer."""
@@ -207,6 +210,17 @@ class PatternPricing:
         exempt = np.asarray(vector == self._exempt)
         return replace(self.root, levels=self.levels, candidates=candidates, exempt=exempt), keys
 
+    def evaluator(self, priced: Priced, centre: Floats, width: float, threads: int, params: Parameters) -> Evaluator:
+        """L over some of the candidates, in a box around a point, where it is nearly that over all."""
+        return _Boxed(priced.instance, centre, width, threads, params.of(SubproblemParameters))
+
+    def charges(self, point: Floats) -> Floats | None:
+        """Those of a point of such an evaluator, as of `DualPoint`."""
+        return None
+
+    def learn(self, priced: Priced, point: Floats) -> None:
+        """Be told the best point of an evaluator over these candidates."""
+
 
 def _told_apart(labels: list[Ints32], types: int) -> Ints32:
     """For each choice of a class in each of these columns a number for each row type, the same for those that are
@@ -220,8 +234,6 @@ def _told_apart(labels: list[Ints32], types: int) -> Ints32:
 
 
 class _Boxed(Evaluator):
-    """L over some of the candidates, in a box around a point, where it is nearly that over all."""
-
     def __init__(self, instance: Instance, centre: Floats, width: float, threads: int, params: SubproblemParameters):
         self._centre, self._width = centre, width
         super().__init__(instance, threads, params)
@@ -240,10 +252,13 @@ class _Boxed(Evaluator):
 class PricedAscent:
     """Where the bound stands: the best multipliers, what they are worth, and the candidates that are near them."""
 
-    def __init__(self, source: PatternPricing, threads: int = 1, params: Parameters = DEFAULT) -> None:
+    def __init__(
+        self, source: PatternPricing, threads: int = 1, params: Parameters = DEFAULT, start: Floats | None = None
+    ) -> None:
+        """start: multipliers to begin with, those of `cheapest` by default."""
         self.source, self.threads, self._all = source, threads, params
         self._params = p = params.of(PricingParameters)
-        self.multipliers = source.cheapest()
+        self.multipliers = source.cheapest() if start is None else start
         self.open_limit, self.pair_limit, self.rounds, self.idle = p.open_limit, p.pair_limit, 0, 0
         self.near = source.near(self.multipliers, self.open_limit, self.pair_limit)
         self._share = np.zeros(len(self.near.keys)), self.near.keys
@@ -267,9 +282,7 @@ class PricedAscent:
     def rise(self, limit: Limit, target: float | None = None) -> None:
         """One round: iterations over the candidates that are near, then a look at all."""
         p, source, before = self._params, self.source, self.near
-        at = _Boxed(
-            before.instance, self.multipliers, p.box * source.cell, self.threads, self._all.of(SubproblemParameters)
-        )
+        at = source.evaluator(before, self.multipliers, p.box * source.cell, self.threads, self._all)
         iterations = p.iterations if self.rounds >= p.first_rounds else p.first_iterations
         begun = 0 if self.algorithm is None else self.algorithm.iterations
         bounded = BoundLimit(limit.ends, limit.interrupt, target, begun + iterations)
@@ -278,12 +291,14 @@ class PricedAscent:
         else:
             self.algorithm.move_to(at, bounded, self._share_of(before))
         self.algorithm.maximize(packing_cuts=False)
-        promised, trial, step = self.algorithm.value, self.algorithm.best, 1.0
+        source.learn(before, self.algorithm.best)
+        promised, end, step = self.algorithm.value, self.algorithm.best[: at.types], 1.0
+        trial = end
         found = source.near(trial, self.open_limit, self.pair_limit)
         lost = promised - found.value
         while found.value < before.value and step > p.shortest and not limit.over:
             step /= 2
-            trial = self.multipliers + step * (self.algorithm.best - self.multipliers)
+            trial = self.multipliers + step * (end - self.multipliers)
             found = source.near(trial, self.open_limit, self.pair_limit)
         self.rounds += 1
         risen = found.value - before.value > p.stalled * abs(before.value)
@@ -305,12 +320,12 @@ class PricedAscent:
 
     def point(self, priced: Priced) -> DualPoint:
         """The multipliers over a wider instance near them, for a search."""
-        found = Evaluator(priced.instance, self.threads, self._all.of(SubproblemParameters))(
-            self.multipliers, everything=True
-        )
+        at = self.source.evaluator(priced, self.multipliers, math.inf, self.threads, self._all)
+        start = at.start()
+        found = at(start, everything=True)
         # what was not near is opened last
         share = np.maximum(self._share_of(priced), LAST)
-        return DualPoint(self.multipliers, self.value, share, found.phi)
+        return DualPoint(self.multipliers, self.value, share, found.phi, charges=self.source.charges(start))
 
     def _share_of(self, priced: Priced) -> Floats:
         """Of each candidate, in the averages of the last round; 0 for those that were not near."""

@@ -10,17 +10,23 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from kanon_milp.bounds.columns.priced_cuts import PricedCuts
-from kanon_milp.bounds.dual import DualPoint
+from kanon_milp.bounds.dual import DualPoint, prove, round_dual
+from kanon_milp.bounds.parameters import SubproblemParameters
 from kanon_milp.bounds.pattern_pricing import PatternPricing, PricedAscent
+from kanon_milp.bounds.required_pricing import RequiredPricing
+from kanon_milp.errors import InputError
 from kanon_milp.heuristics.greedy import suppress_all
 from kanon_milp.methods.hybrid import limit_of_search
 from kanon_milp.methods.outcome import Bound, Found, Outcome, Scale
-from kanon_milp.methods.phases import Known
+from kanon_milp.methods.phases import Estimate, Known, Phase
+from kanon_milp.methods.required_phases import UnderRequirements
+from kanon_milp.methods.required_search import RequiredSearch
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.scheduler import begun, run_phases
 from kanon_milp.methods.session import Session
@@ -44,8 +50,10 @@ class PricedParams:
     longer: float = number(3.0, "times as long is each round", least=1)
     bound_share: float = number(0.6, "of a round, for the bound at most", most=1)
     cut_share: float = number(0.4, "of a round, for rank-1 cuts at most, where the bound without them is done", most=1)
+    sizes_share: float = number(0.3, "of the first bound, for that of sizes under requirements about values", most=1)
     open_limit: float = number(2.0, "cells, φ of the candidates that tables are made of")
     pair_limit: float = number(2.0, "cells, reduced cost of their pairs")
+    value_pair_limit: float = number(4.0, "the same where groups need values, of which some are scarce")
     releases: float = number(2.0, "times what a release and its check take is left at the end")
 
 
@@ -61,8 +69,8 @@ def solve_priced(session: Session) -> Result:
 @dataclass(eq=False)
 class _PricedSearch:
     """What is known so far. table: the best one, as an instance whose candidates are its groups, and found: as it was
-    verified. dual, proven: multipliers and the bound that they prove, in units. cuts: once the bound without them rises
-    no more. seconds: of the last round; release_seconds: of releasing a table."""
+    verified. dual: multipliers that prove most of sizes; proven: the bound, in units. cuts: once the bound without them
+    rises no more. rounds: how many there were. seconds: of the last one; release_seconds: of releasing a table."""
 
     session: Session
     limit: Limit
@@ -71,6 +79,7 @@ class _PricedSearch:
     dual: DualPoint | None = None
     proven: int = 0
     cuts: PricedCuts | None = None
+    rounds: int = 0
     seconds: float = 0.0
     release_seconds: float = 0.0
     idle: bool = False
@@ -110,6 +119,7 @@ class _PricedSearch:
     def round(self) -> None:
         """Raise the bound, then search tables."""
         before, left = (self._cost, self.proven), self._left
+        self.rounds += 1
         self.seconds = max(self.params.seconds, self.params.longer * self.seconds)
         if left < 2 * self.seconds:
             self.seconds = left
@@ -122,18 +132,20 @@ class _PricedSearch:
 
     @property
     def _worth_cuts(self) -> bool:
-        """Whether groups are small enough for rank-1 cuts."""
-        return int(self.ascent.source.root.least[0]) <= self.session.parameters.of(CutParams).group_rows
+        """Whether groups are small enough for rank-1 cuts, and sizes are all that is asked for."""
+        small = int(self.ascent.source.root.least[0]) <= self.session.parameters.of(CutParams).group_rows
+        return small and self.session.problem.size_only
 
     def _raise(self, limit: Limit) -> None:
-        ascent, clock, began = self.ascent, self.session.clock, time.perf_counter()
+        clock, began = self.session.clock, time.perf_counter()
         loss, bound = self._in_words
         with clock.step("bound"):
-            while not (limit.over or ascent.stalled):
-                ascent.rise(limit)
-            self._prove(ascent.best)
-            if ascent.stalled and self._worth_cuts and not limit.over:
-                self.cuts = self.cuts or PricedCuts(ascent, self.session.parameters)
+            if self.rounds == 1 and self.session.problem.attributes:
+                self._rise(limit.share(self.params.sizes_share))
+                self.ascent = self._with_values(self.ascent)
+            self._rise(limit)
+            if self.ascent.stalled and self._worth_cuts and not limit.over:
+                self.cuts = self.cuts or PricedCuts(self.ascent, self.session.parameters)
                 self.cuts.rise(limit, self._cost)
                 while not (self.cuts.stalled or self.cuts.short or math.isinf(limit.ends)):
                     self.cuts.rise(limit, self._cost)
@@ -142,9 +154,25 @@ class _PricedSearch:
         seconds, now = time.perf_counter() - began, self._in_words
         self.phases.append(PhaseRun("pricing", began - clock.began, seconds, *now, loss, bound))
 
+    def _with_values(self, sizes: PricedAscent) -> PricedAscent:
+        """The bound that knows of values, from where that of sizes stands."""
+        session, threads = self.session, self.session.options.threads
+        source = RequiredPricing(session.problem, sizes.source.types, threads, session.parameters)
+        return PricedAscent(source, threads, session.parameters, sizes.multipliers)
+
+    def _rise(self, limit: Limit) -> None:
+        while not (limit.over or self.ascent.stalled):
+            self.ascent.rise(limit)
+        self._prove(self.ascent.best)
+
     def _prove(self, dual: DualPoint) -> None:
         """What a point is worth over all candidates, in integers, if that is more than before."""
-        bound = self.ascent.source.bound(dual)
+        source = self.ascent.source
+        if isinstance(source, RequiredPricing):
+            with suppress(InputError):  # exact numbers would need more than 64 bits
+                self.proven = max(self.proven, source.bound(dual))
+            return
+        bound = source.bound(dual)
         if self.dual is None or bound > self.proven:
             self.dual, self.proven = dual, bound
 
@@ -153,9 +181,9 @@ class _PricedSearch:
         prove is not asked."""
         session, params, ascent, source = self.session, self.params, self.ascent, self.ascent.source
         with session.clock.step("candidates"):
-            near = source.near(
-                ascent.multipliers, params.open_limit, params.pair_limit, None if self.table is None else self.table[0]
-            )
+            pair_limit = params.value_pair_limit if session.problem.attributes else params.pair_limit
+            also = None if self.table is None else self.table[0]
+            near = source.near(ascent.multipliers, params.open_limit, pair_limit, also)
             dual = ascent.point(near)
         instance = near.instance
         known = suppress_all(instance)  # there is a candidate of all rows
@@ -174,7 +202,8 @@ class _PricedSearch:
         with begun(Known, inner, limit_of_search(inner), tracker) as found:
             found.dual = found.plain = dual
             found.iteration_seconds = math.inf  # no time is left for cuts, which would be about these candidates
-            run_phases(found, [Construction(), TableSearch()])
+            sizes: list[Phase] = [Construction(), TableSearch()]
+            run_phases(found, sizes if found.sizes_only else [_RequiredTables(self.rounds)])
         self.phases += found.log
         if found.best is not None:
             used, group = np.unique(found.best.candidate, return_inverse=True)
@@ -209,11 +238,45 @@ class _PricedSearch:
     def end(self) -> Result:
         """The result, with the size of the last instance."""
         session, near = self.session, self.ascent.near.instance
-        bound = Bound(self.proven * self.unit, ("certificate",))
+        bound = Bound(self.proven * self.unit, ("own bound" if session.problem.attributes else "certificate",))
         outcome = Outcome(bound=bound, dual=self.dual, trajectory=tuple(self.trajectory), phases=tuple(self.phases))
+        if session.problem.attributes:
+            outcome = replace(outcome, required=self.ascent.multipliers)
         reason = self.limit.reason if self.limit.over or not self.idle else "iteration_limit"
         outcome = outcome.stopped("gap_limit" if self._enough else reason)
         session = replace(session, prepared=replace(session.prepared, before=near, instance=near))
         if self.found is None:
             return session.end(session.fallback(outcome))
         return session.end(outcome.with_table(self.found, Scale.of_problem(session.instance)))
+
+
+class _RequiredTables(Phase):
+    """One search under requirements, by the multipliers of sizes or of values that are known."""
+
+    name = "search"
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def applies(self, known: Known) -> bool:
+        """Once."""
+        return not known.searched
+
+    def estimate(self, known: Known) -> Estimate:
+        """All that is left."""
+        return Estimate(known.seconds(1.0), 1.0)
+
+    def run(self, known: Known, limit: Limit) -> None:
+        """Construct, anneal, and search neighbourhoods; what they prove is of these candidates alone."""
+        known.searched = True
+        known.valued = valued = UnderRequirements(known)
+        dual = known.dual
+        assert dual is not None
+        try:
+            valued.point = dual
+            valued.proof = prove(known.instance, round_dual(dual), params=known.get(SubproblemParameters))
+        except InputError:  # numbers of more than 64 bits
+            valued.point = replace(dual, charges=None)
+            valued.proof = prove(known.instance, round_dual(valued.point))
+        search, seed = RequiredSearch(known, valued.cuts), known.session.options.seed + 1000 * self._number
+        search.improve(valued.point, valued.proof, known.effort, seed, first_turn=True)

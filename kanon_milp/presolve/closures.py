@@ -46,11 +46,11 @@ def closures_suffice(problem: Problem) -> bool:
     )
 
 
-def sizes_suffice(problem: Problem) -> bool:
-    """Whether closed candidates are enough, cost what their level vector does, and no table is refused but for the
-    sizes of its groups: then candidates can be priced level vector by level vector instead of listed."""
+def pricing_suffices(problem: Problem) -> bool:
+    """Whether closed candidates are enough, cost what their level vector does, and no table is refused but for what its
+    groups are: then candidates can be priced level vector by level vector instead of listed."""
     free = problem.cost_bound is None and problem.max_groups is None and problem.objective == "loss"
-    return free and not problem.recoding.costs and problem.size_only and closures_suffice(problem)
+    return free and not problem.recoding.costs and closures_suffice(problem)
 
 
 def closed_instance(problem: Problem, types: RowTypes, most: float = math.inf) -> Instance | None:

@@ -13,7 +13,7 @@ from kanon_milp.presolve.closures import (
     closed_instance,
     closures_suffice,
     instance_of_small_sets,
-    sizes_suffice,
+    pricing_suffices,
 )
 from kanon_milp.presolve.infeasibility import find_stranded, refuse_one_group, refuse_side_constraints
 from kanon_milp.presolve.instance import Instance, compress_table, recode, types_of, with_candidates
@@ -152,7 +152,8 @@ def presolve(
         only = with_candidates(problem, types, recode(problem, types, fully_suppressed).last)
         return Prepared(problem, only, only, [], row_types, counted_out)
     with clock.step("candidates"):
-        priced = priced and reduced and not open_model and sizes_suffice(problem) and _priceable(problem, types, limit)
+        priced = priced and reduced and not open_model and pricing_suffices(problem)
+        priced = priced and _priceable(problem, types, limit)
         if enumerated:
             found = _closed(problem, types, limit, small_groups, priced) if reduced and not open_model else None
             if found is None and priced and _vectors(problem, types) > FEW_VECTORS:

@@ -19,7 +19,7 @@ from kanon_milp.bounds.dual import DualPoint, prove
 from kanon_milp.bounds.evaluation import Evaluator
 from kanon_milp.bounds.pattern_pricing import PatternPricing, PricedAscent
 from kanon_milp.errors import InputError, TooManyLevelVectorsError
-from kanon_milp.presolve.closures import closed_instance, sizes_suffice
+from kanon_milp.presolve.closures import closed_instance, pricing_suffices
 from kanon_milp.presolve.instance import Instance, compress_table, types_of
 from kanon_milp.system.arrays import Flags, Floats
 from kanon_milp.system.limit import NO_LIMIT
@@ -118,7 +118,7 @@ def test_costs_of_labels_are_not_priced() -> None:
     table = km.Table.from_frame(pl.DataFrame({"a": ["1", "2", "3", "3"]}), ["a"])
     for costs in ("ncp", {"a": {"low": 1, "high": 2, "*": 3}}):
         problem = km.Problem(table, km.KAnonymity(2), km.Hierarchies({"a": hierarchy}, costs=costs))
-        assert not sizes_suffice(problem)
+        assert not pricing_suffices(problem)
         with pytest.raises(ValueError, match="costs of labels"):
             PatternPricing(problem, types_of(problem, compress_table(problem)))
 

@@ -1,0 +1,143 @@
+"""Closed candidates without a list of them under requirements about sensitive values.
+
+Every group that is required has κ rows or more, so φ_g is not below that of sizes alone, and only candidates for which
+that is negative can have φ_g < 0. These are listed, with all row types that they cover, and solved one by one with what
+their relaxations say of values (`kanon_milp.bounds.relaxations`). So L counts all candidates.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from kanon_milp.bounds.dual import NEVER, ExactDual, prove
+from kanon_milp.bounds.evaluation import RequiredEvaluator
+from kanon_milp.bounds.parameters import SubproblemParameters
+from kanon_milp.bounds.pattern_pricing import PatternPricing, Priced
+from kanon_milp.bounds.registry import BoundLimit
+from kanon_milp.bounds.relaxations import relaxations_of
+from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.ragged import indptr_of
+from kanon_milp.presolve.reductions import supports
+from kanon_milp.presolve.row_types import RowTypes
+from kanon_milp.problem.problem import Problem
+from kanon_milp.system.arrays import Flags, Floats, Ints
+from kanon_milp.system.parameters import DEFAULT, Parameters
+
+
+class RequiredPricing(PatternPricing):
+    """The closed candidates of a problem with sensitive values, with the charges of those that were looked at last."""
+
+    def __init__(self, problem: Problem, types: RowTypes, threads: int = 1, params: Parameters = DEFAULT) -> None:
+        """types: one for each (quasi-identifier, sensitive) tuple. Raises ValueError where nothing is asked about
+        values, and as `PatternPricing`."""
+        super().__init__(problem, types)
+        relaxations = relaxations_of(self.root)
+        if not relaxations:
+            raise ValueError("no requirement is about a sensitive attribute")
+        self._threads, self._params = threads, params.of(SubproblemParameters)
+        charged = sum(relaxation.closeness is not None for relaxation in relaxations)
+        self._charges, self._charged = np.zeros((charged, 0)), np.zeros(0, np.int64)
+
+    def near(self, multipliers: Floats, open_limit: float, pair_limit: float, also: Instance | None = None) -> Priced:
+        """As of sizes, by what their relaxations say: with the pairs below the limit, without which a group may lack
+        values."""
+        _, vector, indptr, members = self._price(multipliers, open_limit * self.cell, math.inf, True)
+        instance, keys = self._instance(vector, indptr, members, also)
+        at = RequiredEvaluator(instance, multipliers, self._charges_of(keys), self._threads, params=self._params)
+        point = at.start()
+        if len(self._charges):
+            better = at.refined(point, BoundLimit(math.inf), final=False)
+            point = point if better is None else better
+            self._keep(keys, point)
+        evaluation = at(point, everything=True)
+        candidates = instance.candidates
+        always = np.isin(candidates.vector, self._whole) & (np.diff(candidates.indptr) == self.types.count)
+        if also is not None:
+            always[self.numbers(Priced(evaluation.value, instance, keys), also)] = True
+        keep = always | (evaluation.phi < open_limit * self.cell)
+        of_pair = candidates.candidate_of_pair()
+        reduced = candidates.cost[of_pair] - multipliers[candidates.members]
+        pairs = keep[of_pair] & (always[of_pair] | (reduced < pair_limit * self.cell))
+        return Priced(evaluation.value, _with_pairs(instance, keep, pairs), keys[keep])
+
+    def exact(self, dual: ExactDual) -> int:
+        """As of sizes, with the charges at hand."""
+        self._refuse_too_fine(dual)
+        _, vector, indptr, members = self._price(dual.multipliers, 0, NEVER, True, dual.denominator)
+        instance, keys = self._instance(vector, indptr, members)
+        charges = np.rint(self._charges_of(keys) * dual.denominator).astype(np.int64)
+        return prove(instance, replace(dual, charges=charges), params=self._params).total
+
+    def evaluator(self, priced: Priced, centre: Floats, width: float, threads: int, params: Parameters) -> _Boxed:
+        """With the charges at hand."""
+        return _Boxed(
+            priced.instance, centre, self._charges_of(priced.keys), width, threads, params.of(SubproblemParameters)
+        )
+
+    def charges(self, point: Floats) -> Floats | None:
+        """What comes after the multipliers of row types."""
+        return point[self.types.count :]
+
+    def learn(self, priced: Priced, point: Floats) -> None:
+        """Keep the charges."""
+        self._keep(priced.keys, point)
+
+    def _keep(self, keys: Ints, point: Floats) -> None:
+        if len(self._charges):
+            self._charged, self._charges = keys, point[self.types.count :].reshape(len(self._charges), -1)
+
+    def _charges_of(self, keys: Ints) -> Floats:
+        """Of these candidates, one relaxation after the other; 0 where they are not known."""
+        found = np.zeros((len(self._charges), len(keys)))
+        if len(self._charged):
+            at = np.minimum(np.searchsorted(self._charged, keys), len(self._charged) - 1)
+            found[:] = np.where(self._charged[at] == keys, self._charges[:, at], 0.0)
+        return found.reshape(-1)
+
+
+class _Boxed(RequiredEvaluator):
+    """L over some of the candidates in a box around a point."""
+
+    def __init__(
+        self,
+        instance: Instance,
+        centre: Floats,
+        charges: Floats,
+        width: float,
+        threads: int,
+        params: SubproblemParameters,
+    ) -> None:
+        self._centre, self._width = centre, width
+        super().__init__(instance, centre, charges, threads, params=params)
+
+    def within(self, point: Floats) -> Floats:
+        """The nearest point of the box; charges are free."""
+        centre = self._centre
+        point[: self.types] = np.clip(point[: self.types], centre - self._width, centre + self._width)
+        return point
+
+    def average(self, weight: float) -> None:
+        """Nobody asks for the averages of rows."""
+
+
+def _with_pairs(instance: Instance, keep: Flags, pairs: Flags) -> Instance:
+    """Some of the candidates with some of their pairs."""
+    candidates = instance.candidates
+    number = np.cumsum(keep) - 1
+    of_pair, members = number[candidates.candidate_of_pair()[pairs]].astype(np.int32), candidates.members[pairs]
+    count = int(keep.sum())
+    return replace(
+        instance,
+        candidates=replace(
+            candidates,
+            vector=candidates.vector[keep],
+            cost=candidates.cost[keep],
+            support=supports(instance.types.counts, of_pair, members, count),
+            indptr=indptr_of(np.bincount(of_pair, minlength=count)),
+            members=members,
+        ),
+        exempt=instance.exempt[keep],
+    )
