@@ -61,6 +61,21 @@ def blocki_williams_diverse(group: Sequence[int], secrets: Secrets, columns: Seq
     )
 
 
+def entropy_diverse(group: Sequence[int], secrets: Secrets, column: int, l: Number) -> bool:  # noqa: E741
+    """-sum p log p >= log l (Machanavajjhala et al., Definition 4.1): prod p^-p >= l, both to the power of the rows."""
+    held = values_of(group, secrets, column)
+    product = Fraction(1)
+    for value in set(held):
+        product *= Fraction(len(held), held.count(value)) ** held.count(value)
+    return bool(product >= Fraction(l) ** len(held))
+
+
+def recursive_diverse(group: Sequence[int], secrets: Secrets, column: int, c: Fraction, l: int) -> bool:  # noqa: E741
+    """r_1 < c (r_l + ... + r_m) for the counts in falling order (Machanavajjhala et al., Definition 4.2)."""
+    counts = sorted(Counter(values_of(group, secrets, column)).values())[::-1]
+    return counts[0] < c * sum(counts[l - 1 :])
+
+
 def alpha_k_anonymous(
     group: Sequence[int],
     secrets: Secrets,

@@ -152,7 +152,11 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
     ),
     "Hierarchy.read": (km.Hierarchy.read, {"path": "nowhere"}, {"path": "", "encoding": ""}),
     "KAnonymity": (km.KAnonymity, {"k": 2}, {"k": "whole", "quasi_identifiers": "none whole text set"}),
-    "LDiversity": (km.LDiversity, {"l": 2}, {"l": "whole float", "form": "", "sensitive": "none whole text"}),
+    "LDiversity": (
+        km.LDiversity,
+        {"l": 2},
+        {"l": "whole float", "form": "", "sensitive": "none whole text", "c": "none"},
+    ),
     "Method": (
         km.Method,
         {"name": "mine", "about": "", "run": print},

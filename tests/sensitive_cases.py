@@ -29,7 +29,7 @@ SMALL, NIL, ONE = Fraction(1, 1000), Fraction(0), Fraction(1)
 DISTANCES = ("equal", "ranks", "order", "numeric", "hierarchy", "matrix")
 CLOSENESS = tuple(f"t {distance} {form}" for distance in DISTANCES for form in ("short", "transport"))
 DISCLOSURE = tuple(f"delta {log} {absent}" for log in ("natural", "base2") for absent in ("violation", "ignored"))
-DIVERSITY = ("p", "l frequency", "l distinct", "l blocki-williams")
+DIVERSITY = ("p", "l frequency", "l distinct", "l blocki-williams", "l entropy", "l recursive")
 SHARES = ("alpha", "alpha named", "beta")
 KINDS = (*DIVERSITY, *SHARES, *DISCLOSURE, *CLOSENESS)
 NUMBER_KINDS = ("t ranks", "t numeric")  # of numbers alone
@@ -88,6 +88,7 @@ class Demand:
     k: int = 1
     values: tuple[Value, ...] | None = None
     ground: Ground | None = None
+    c: Fraction | None = None
 
     def package(self) -> Any:
         """The requirement of the package."""
@@ -98,8 +99,8 @@ class Demand:
             case ["l", "blocki-williams"]:
                 every = tuple(f"s{c}" for c in self.columns) if self.named else None
                 return km.LDiversity(self.number, "blocki-williams", every)
-            case ["l", ("frequency" | "distinct") as form]:
-                return km.LDiversity(self.number, form, name)
+            case ["l", ("frequency" | "distinct" | "entropy" | "recursive") as form]:
+                return km.LDiversity(self.number, form, name, self.c)
             case ["alpha", *_]:
                 return km.AlphaKAnonymity(self.number, self.k, name, self.values)
             case ["beta"]:
@@ -125,6 +126,10 @@ class Demand:
                 return judges.frequency_diverse(group, secrets, column, number)
             case ["l", "distinct"]:
                 return judges.distinct_diverse(group, secrets, column, int(number))
+            case ["l", "entropy"]:
+                return judges.entropy_diverse(group, secrets, column, number)
+            case ["l", "recursive"]:
+                return judges.recursive_diverse(group, secrets, column, present(self.c), int(number))
             case ["alpha", *_]:
                 return judges.alpha_k_anonymous(group, secrets, column, number, self.k, self.values)
             case ["beta"]:
@@ -275,6 +280,11 @@ def drawn_demand(rng: Random, kind: str, secrets: tuple[tuple[Value, ...], ...])
     if kind == "l frequency":
         border = 1 / largest_share(group, secrets, columns)
         return made([border, 2, 1, Fraction(3, 2), fewest, border + SMALL, max(ONE, border - SMALL)])
+    if kind == "l entropy":
+        return made([2, 1, Fraction(3, 2), fewest, Fraction(19, 10), Fraction(5, 2)])
+    if kind == "l recursive":
+        c = Fraction(rng.choice(["1", "2", "3", "1/2", "3/2", "4"]))
+        return Demand(kind, rng.choice([2, 2, fewest, 1]), columns, named, c=c)
     if kind.startswith("alpha"):
         held = sorted(set(counts[0]), key=str)
         values = tuple(rng.sample(held, rng.randint(1, len(held)))) if kind == "alpha named" else None

@@ -16,10 +16,10 @@ from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged, indptr_of
 from kanon_milp.problem.privacy.base import satisfies
+from kanon_milp.problem.privacy.diversity import Numbers, unsplittable
 from kanon_milp.problem.records import Group
 from kanon_milp.system.arrays import Flags
 
-Numbers = tuple[int, ...]  # of rows, one for each cell
 Held = tuple[tuple[int, int], ...]  # (number of a joint sensitive value, rows that have it)
 
 LARGEST = 200_000  # groups listed, and vectors of numbers by sensitive value looked at
@@ -169,24 +169,6 @@ class GroupVectors:
             found = all(satisfies(requirement, group) for requirement in self._requirements[exempt])
             self._known[exempt, counts] = found
         return found
-
-
-def unsplittable(holds: Flags) -> list[Numbers]:
-    """The vectors that hold and are no sum of two that do. holds: by vector, closed under sums, False for no rows.
-
-    By ascending number of rows: each vector that is left takes all its sums with others out. These are enough: in a
-    sum b + s with b = b' + s' one may take b' + (s' + s), until the first part is one that is left.
-    """
-    left = holds.copy()
-    found = []
-    for vector in sorted(_true_in(holds), key=lambda vector: (sum(vector), vector)):
-        if not left[vector]:
-            continue
-        found.append(vector)
-        above = tuple(slice(rows, None) for rows in vector)
-        others = tuple(slice(0, size - rows) for size, rows in zip(holds.shape, vector, strict=True))
-        left[above] &= ~holds[others]
-    return found
 
 
 def _true_in(holds: Flags) -> list[Numbers]:

@@ -16,6 +16,7 @@ from kanon_milp.bounds import BoundLimit, BoundTask, best_registered, registered
 from kanon_milp.bounds.built_in import LAGRANGIAN, REQUIREMENTS
 from kanon_milp.errors import InputError, SolverError, is_ours
 from kanon_milp.formulations.restricted import RestrictedModel
+from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.methods.extension import compared
 from kanon_milp.methods.outcome import UNKNOWN, Bound, Outcome, objective_of, scale_of
 from kanon_milp.methods.result import Result
@@ -40,6 +41,10 @@ NOT_ROUNDED = (
 EXTENDED_INFEASIBLE = (
     "the model as it was given, with everything that was added to it, has no solution; whether the problem has "
     "one without the additions is not known from this: solve(problem) finds out"
+)
+STATES_LESS = (
+    "the model states less than a requirement asks for, and its optimum does not have it; the bound holds, and another "
+    "table was taken: --method search looks at each group itself"
 )
 TOO_LATE = "it ended before the solver could start"
 
@@ -255,6 +260,8 @@ def solve_direct(
         with clock.step("assign"):
             try:
                 assignment = restricted.assignment(answer.x)
+                if own and _states_less(session) and len(GroupCheck(instance).refused(assignment)):
+                    return session.end(session.fallback(outcome.stopped("error", STATES_LESS)))
             except SolverError as error:
                 if not is_ours(session.formulation.declare):
                     name = session.formulation.name
@@ -282,6 +289,10 @@ def solve_direct(
     if stopped is StopReason.UNBOUNDED:
         stopped, message = StopReason.ERROR, f"{session.adapter.name} says unbounded, which this model cannot be"
     return session.end(outcome.stopped(stopped.value, message).with_table(table, scale))
+
+
+def _states_less(session: Session) -> bool:
+    return any(each.states_less(session.instance) for each in session.problem.requirements)
 
 
 def _suited_to_mixed(session: Session, compiled: PyomoArrays, model: pyo.ConcreteModel) -> Session:

@@ -20,11 +20,12 @@ from strategies import Case, cases
 import kanon_milp as km
 from kanon_milp.cli.exit_codes import exit_code
 from kanon_milp.formulations import groups as formulation
-from kanon_milp.formulations.groups import GroupVectors, build_groups, enumerate_groups, unsplittable
+from kanon_milp.formulations.groups import GroupVectors, build_groups, enumerate_groups
 from kanon_milp.formulations.strong import build_strong
 from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.presolve.reductions import MERGING, REDUCTIONS, reduce
+from kanon_milp.problem.privacy.diversity import unsplittable
 from kanon_milp.solvers import SolverOptions, get
 from kanon_milp.solvers.pyomo_arrays import to_arrays
 

@@ -107,6 +107,8 @@ CASES: dict[str, OfSize | OfValues] = {
     "l frequency": of("l frequency", 2),
     "l distinct": of("l distinct", 2),
     "l blocki-williams": of("l blocki-williams", 2, columns=(0, 1)),
+    "l entropy": of("l entropy", 2),
+    "l recursive": of("l recursive", 2, c=Fraction(2)),
     "alpha": of("alpha", "1/2", k=2),
     "alpha named": of("alpha named", "1/2", k=2, values=("1", "10")),
     "beta": of("beta", "1/2"),

@@ -149,13 +149,13 @@ class Requirement(ABC):
     @classmethod
     def as_options(cls, claims: Mapping[str, Any]) -> dict[str, str] | None:
         """The options that ask for one with these parameters; None where it has one that no option can name."""
-        found = {}
+        found: dict[str, str] = {}
         for name, parameter in cls.parameters.items():
             value = claims.get(parameter.key or name)
             if parameter.modeling:
                 continue
             if option := cls.option(name):
-                found[option] = str(value)
+                found |= {} if value is None else {option: str(value)}
             elif value is not None and value != parameter.usual:
                 return None
         return found
@@ -266,6 +266,11 @@ class Requirement(ABC):
         table_group: the entire table as a group.
         """
         return ()
+
+    def states_less(self, _instance: InstanceData) -> bool:
+        """Whether the constraints of `declare` allow groups that do not have it: then a table of the model is looked at
+        group by group, and its bound holds all the same."""
+        return False
 
     @property
     def size_only(self) -> bool:

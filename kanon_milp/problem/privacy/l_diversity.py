@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Literal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import pyomo.core as pyo
 
 from kanon_milp.errors import InputError, UndecidedError
 from kanon_milp.problem.arguments import column_names, one_of
-from kanon_milp.problem.exact import Number, both
-from kanon_milp.problem.privacy.base import NUMBER, TEXT, Parameter, Swept, ValueLimits, name_attribute, sensitive_names
+from kanon_milp.problem.exact import Number, both, exact_parameter
+from kanon_milp.problem.privacy.base import (
+    NUMBER,
+    TEXT,
+    Parameter,
+    Shortfall,
+    Swept,
+    ValueLimits,
+    name_attribute,
+    sensitive_names,
+)
+from kanon_milp.problem.privacy.diversity import (
+    declare_recursive,
+    declare_sums,
+    enough_entropy,
+    entropy_share,
+    listed,
+    recursive_holds,
+    recursive_share,
+    recursive_values,
+)
 from kanon_milp.problem.privacy.instance_data import InstanceData, Rows, cells
-from kanon_milp.problem.privacy.shares import LimitedValues
+from kanon_milp.problem.privacy.shares import LimitedValues, declare_caps
 from kanon_milp.problem.records import Group, Label
 
 if TYPE_CHECKING:
@@ -120,27 +141,35 @@ def declare_partners(
         return sum(b.partner[g, value, other] for other in others) <= 1
 
 
-Form = Literal["frequency", "distinct", "blocki-williams"]
-FORMS = ("frequency", "distinct", "blocki-williams")
+Form = Literal["frequency", "distinct", "blocki-williams", "entropy", "recursive"]
+FORMS = ("frequency", "distinct", "blocki-williams", "entropy", "recursive")
+RATIONAL = ("frequency", "entropy")  # whose l need not be an integer
 
 
 @dataclass(frozen=True)
 class LDiversity(LimitedValues):
-    """l-diversity in one of three forms.
+    """l-diversity in one of five forms.
 
     frequency: each value of the sensitive attribute makes up at most 1/l of each group (Wong et al. 2006; Bredereck et
     al. 2012, Definition 4); l may be any rational from 1 on. `assign` stays integer: these constraints are no network.
     distinct: at least l different values in each group, the same as p-sensitivity with p = l.
     blocki-williams: for every row of a group there are l-1 others in it such that the l rows pairwise differ in every
     one of the sensitive attributes (Blocki, Williams 2010, Definition 1); for a single attribute the same as distinct.
+    entropy: -Σ p log p ≥ log l for the shares p of the values in a group (Machanavajjhala et al. 2007, Definition 4.1),
+    decided in integers; l may be any rational from 1 on.
+    recursive: r_1 < c·(r_l + ... + r_m) for the numbers of rows r_1 ≥ ... ≥ r_m by value (their Definition 4.2). c: an
+    exact rational above 0.
 
     sensitive: an attribute; for blocki-williams one or several. By default every sensitive attribute of the table:
-    jointly for blocki-williams, each on its own for the others. All forms are merge-closed.
+    jointly for blocki-williams, each on its own for the others. All forms are merge-closed. Entropy: S log S -
+    Σ X log X - S log l is concave and homogeneous in the rows X, so it is superadditive. Recursive: it is X_σ +
+    c·X(A) < c·S for each set A of l-1 values and each σ, which adds up.
     """
 
     l: Number  # noqa: E741  (the papers' letter)
     form: Form = "frequency"
     sensitive: str | Sequence[str] | None = None
+    c: Number | None = None
     name: ClassVar[str] = "l_diversity"
     term: ClassVar[str] = "l-diversity"
     letter: ClassVar[str] = "l"
@@ -149,10 +178,17 @@ class LDiversity(LimitedValues):
         "l": Parameter(NUMBER, metavar="L", help="l-diversity, a rational: no value has more than 1/l of a group."),
         "form": Parameter(
             TEXT,
-            "frequency (default), distinct or blocki-williams",
+            "frequency (default), distinct, blocki-williams, entropy or recursive",
             option="--l-form",
-            help="frequency, distinct or blocki-williams.",
+            help="frequency, distinct, blocki-williams, entropy or recursive.",
             usual="frequency",
+        ),
+        "c": Parameter(
+            NUMBER,
+            "the c of recursive (c,l)-diversity",
+            option="--l-c",
+            metavar="C",
+            help="The c of recursive (c,l)-diversity, a rational.",
         ),
     }
     swept: ClassVar[Swept] = Swept(1, "1.5,2,3")
@@ -171,8 +207,23 @@ class LDiversity(LimitedValues):
             name_attribute(self)
         if self.exact < 1:
             raise InputError(f"l must be at least 1, found {self.exact}")
-        if self.form != "frequency" and self.exact.denominator != 1:
+        if self.form not in RATIONAL and self.exact.denominator != 1:
             raise InputError(f"l must be an integer for the {self.form} form, found {self.exact}")
+        if (self.form == "recursive") != (self.c is not None):
+            raise InputError("the recursive form of l-diversity needs c, and no other form has one")
+        if self.c is not None and self.exact_c <= 0:
+            raise InputError(f"c must be above 0, found {self.exact_c}")
+
+    @property
+    def exact_c(self) -> Fraction:
+        """The c of the recursive form, exactly."""
+        return exact_parameter(self.c, "c")
+
+    @classmethod
+    def in_words(cls, claims: Mapping[str, Any], about: str) -> str:
+        """The sentence, with c where there is one."""
+        form = f"recursive, c = {claims['c']}" if claims["form"] == "recursive" else claims["form"]
+        return super().in_words({**claims, "form": form}, about)
 
     def bind(self, table: Table) -> tuple[LDiversity, ...]:
         """One for each attribute, but one for all of them in the form blocki-williams."""
@@ -184,7 +235,7 @@ class LDiversity(LimitedValues):
     @property
     def keeps_flow_structure(self) -> bool:
         """The distinct and Blocki-Williams forms bound cells."""
-        return self.form != "frequency"
+        return self.form in ("distinct", "blocki-williams")
 
     @property
     def absence_matters(self) -> bool:
@@ -193,8 +244,8 @@ class LDiversity(LimitedValues):
 
     @property
     def needs_group_size(self) -> bool:
-        """Frequencies compare with the size."""
-        return self.form == "frequency"
+        """Shares compare with the size."""
+        return self.form not in ("distinct", "blocki-williams")
 
     def relaxations(self, table_group: Group) -> tuple[ValueLimits, ...]:
         """Upper shares, or different values of each attribute, which partners of each row are more than."""
@@ -202,11 +253,38 @@ class LDiversity(LimitedValues):
             (attribute,) = self.attributes
             upper = dict.fromkeys(table_group.sensitive[attribute], 1 / self.exact)
             return (ValueLimits(attribute, upper=upper, complete=True),)
+        if self.form in ("entropy", "recursive"):
+            (attribute,) = self.attributes
+            table, n = table_group.sensitive[attribute], table_group.size
+            if self.form == "entropy":
+                share, different, complete = (
+                    entropy_share(self.exact, len(table), n),
+                    math.ceil(self.exact),
+                    len(table) == 2,
+                )
+            else:
+                l = int(self.exact)  # noqa: E741
+                share, different, complete = (
+                    recursive_share(self.exact_c, l, n),
+                    recursive_values(self.exact_c, l),
+                    l <= 2,
+                )
+            return (ValueLimits(attribute, upper=dict.fromkeys(table, share), different=different, complete=complete),)
         number, complete = int(self.exact), self.form == "distinct"
         return tuple(ValueLimits(attribute, different=number, complete=complete) for attribute in self.attributes)
 
+    def shortfall(self, table_group: Group) -> Shortfall | None:
+        """What is said of shares; of the entropy and the recursive form that all rows are not diverse enough."""
+        if self.form not in ("entropy", "recursive"):
+            return super().shortfall(table_group)
+        return Shortfall("the table itself, as one group, is not as diverse", self.attributes[0])
+
     def holds(self, group: Group) -> bool:
         """Exact check of one group."""
+        if self.form == "entropy":
+            return enough_entropy(group.sensitive[self.attributes[0]].values(), self.exact)
+        if self.form == "recursive":
+            return recursive_holds(group.sensitive[self.attributes[0]].values(), self.exact_c, int(self.exact))
         if self.form != "blocki-williams":
             return super().holds(group)
         at = [group.names.index(name) for name in self.attributes]
@@ -214,13 +292,45 @@ class LDiversity(LimitedValues):
         return each_has_partners(sorted(present, key=str), int(self.exact))
 
     def declare(self, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:
-        """frequency: l·X_σg ≤ S_g for each value σ; blocki-williams: see `declare_partners`."""
+        """frequency: l·X_σg ≤ S_g for each value σ; for the others see `declare_partners`, `declare_recursive`,
+        `declare_sums`."""
         if self.form == "blocki-williams":
             declare_partners(block, model, instance, self.attributes, int(self.exact))
+        elif self.form == "recursive":
+            declare_recursive(block, model, instance, self.attributes, self.exact_c, int(self.exact))
+        elif self.form == "entropy":
+            (limits,) = self.relaxations(instance.table_group)
+            declare_caps(block, model, instance, limits.attribute, limits.upper)
+            if not limits.complete:
+                exact = self.exact
+                declare_sums(
+                    block, model, instance, self.attributes, lambda counts: enough_entropy(counts.values(), exact)
+                )
         else:
             super().declare(block, model, instance)
 
+    def states_less(self, instance: InstanceData) -> bool:
+        """The entropy form of more than two values, where a candidate has too many groups to be listed."""
+        if self.form != "entropy" or len(instance.table_group.sensitive[self.attributes[0]]) == 2:
+            return False
+        return not bool(listed(instance, self.attributes).all())
+
+    def certified(self, table: Table) -> tuple[LDiversity, ...]:
+        """All of it; of the entropy and the recursive form shares and different values."""
+        if self.form not in ("entropy", "recursive"):
+            return (self,)
+        (attribute,) = self.attributes
+        if self.form == "entropy":
+            values = table.column(attribute).n_unique()
+            share, different = entropy_share(self.exact, max(values, 3), 1), math.ceil(self.exact)
+        else:
+            l = int(self.exact)  # noqa: E741
+            share = self.exact_c / (1 + self.exact_c) if l > 1 else min(self.exact_c, Fraction(1))
+            different = recursive_values(self.exact_c, l)
+        return (LDiversity(1 / share, sensitive=attribute), LDiversity(different, "distinct", attribute))
+
     def describe(self) -> dict[str, object]:
-        """The number l, the form and the attributes."""
+        """The number l, the form, c where there is one, and the attributes."""
         sensitive = self.sensitive if isinstance(self.sensitive, str | None) else list(self.sensitive)
-        return {**both("l", self.exact), "form": self.form, "sensitive": sensitive}
+        c = {} if self.c is None else both("c", self.exact_c)
+        return {**both("l", self.exact), "form": self.form, **c, "sensitive": sensitive}

@@ -1,4 +1,4 @@
-"""The verifier's definition of l-diversity in its three forms.
+"""The verifier's definition of l-diversity in its five forms.
 
 The form of Blocki and Williams (2010, Definition 1) asks how many rows of a group pairwise differ in every sensitive
 attribute. Rows with the same joint value are alike here, so a group is the set of joint values that occur in it, and l
@@ -8,6 +8,7 @@ a bipartite graph; with more the question is NP-hard, and a search decides it.
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,8 +20,17 @@ import numpy as np
 from kanon_milp.errors import InputError, UndecidedError, kind_of
 from kanon_milp.system.arrays import Flags
 from kanon_milp.verify.counts import Counts
-from kanon_milp.verify.definitions import AtLeast, Definition, Rule, ValueRule, attributes_of, different, within
-from kanon_milp.verify.numbers import exact
+from kanon_milp.verify.definitions import (
+    AtLeast,
+    Definition,
+    Rule,
+    ValueRule,
+    attributes_of,
+    different,
+    rows_by_value,
+    within,
+)
+from kanon_milp.verify.numbers import NEAR, EntropyDiversity, exact
 from kanon_milp.verify.tables import Original
 
 Values = tuple[int, ...]
@@ -31,24 +41,43 @@ def _rules(requirement: Any, table: Original) -> Sequence[Rule]:
     """Frequency: no value has more than 1/l of the rows. Distinct: at least l values. Blocki-Williams: see above."""
     number, form = exact(requirement.l, "l"), requirement.form
     names = attributes_of(requirement, table)
+    given = {"l": number, "form": form}
+    if form == "recursive":
+        given["c"] = c = exact(requirement.c, "c")
+        if c <= 0:
+            raise InputError(f"c must be above 0, found {c}")
 
     def rule(attributes: tuple[str, ...], sensitive: object, holds: Callable[[Counts], Flags]) -> Rule:
-        return ValueRule("l_diversity", attributes, {"l": number, "form": form, "sensitive": sensitive}, holds)
+        return ValueRule("l_diversity", attributes, {**given, "sensitive": sensitive}, holds)
 
     if form == "frequency":
         return [rule((name,), name, lambda counts: counts.frequency.at_least(number)) for name in names]
     least = math.ceil(number)
     if form == "distinct":
         return [rule((name,), name, lambda counts: counts.distinct >= least) for name in names]
+    if form == "entropy":
+        return [rule((name,), name, lambda counts: have_entropy(counts, number)) for name in names]
+    if form == "recursive":
+        return [rule((name,), name, lambda counts: are_recursive(counts, c, least)) for name in names]
     if form == "blocki-williams":
         return [rule(names, list(names), lambda counts: have_partners(counts, least))]
     raise InputError(f"the form of l-diversity is unknown to the verifier, found {kind_of(form)}")
 
 
 def _least(requirement: Mapping[str, Any], table: Original) -> AtLeast:
-    """Frequency l-diversity is about shares of 1/l; the other forms need ⌈l⌉ different values."""
-    number, sensitive = Fraction(requirement["l"]), requirement["sensitive"]
-    if requirement["form"] != "frequency":
+    """Frequency l-diversity is about shares of 1/l; the other forms need ⌈l⌉ different values, and the entropy and the
+    recursive form ask for both. Recursive: r_1 < c·(S - r_1), and r_1 < c·(m-l+1)·r_1."""
+    number, sensitive, form = Fraction(requirement["l"]), requirement["sensitive"], requirement["form"]
+    if (form == "recursive") != ("c" in requirement):
+        raise ValueError
+    if form == "recursive":
+        c = Fraction(requirement["c"])
+        share = c / (1 + c) if number > 1 else min(c, Fraction(1))
+        return both_of(within(lambda _: share, sensitive, table), int(number) + math.floor(1 / c), sensitive, table)
+    if form == "entropy":
+        share = entropy_share(number, max(len(rows_by_value(sensitive, table)), 3))
+        return both_of(within(lambda _: share, sensitive, table), math.ceil(number), sensitive, table)
+    if form != "frequency":
         return different(math.ceil(number), [sensitive] if isinstance(sensitive, str) else sensitive, table)
     share = 1 / number
     return within(lambda _: share, sensitive, table)
@@ -58,10 +87,62 @@ DEFINITION = Definition(
     "LDiversity",
     "l_diversity",
     _rules,
-    {"l": "number", "form": ("frequency", "distinct", "blocki-williams"), "sensitive": "column or columns"},
+    {
+        "l": "number",
+        "form": ("frequency", "distinct", "blocki-williams", "entropy", "recursive"),
+        "c": "number",
+        "sensitive": "column or columns",
+    },
     _least,
+    optional=("c",),
     term="l-diversity",
 )
+
+
+def both_of(shares: AtLeast, number: int, attribute: str, table: Original) -> AtLeast:
+    """Limits of shares, and so many different values."""
+    values = different(number, [attribute], table)
+    return AtLeast(
+        max(shares.size, values.size),
+        lambda k: shares.supplies(k) + values.supplies(k),
+        shares.possible,
+        tuple(a.both(b) for a, b in zip(shares.limits, values.limits, strict=True)),
+    )
+
+
+def entropy_share(l: Fraction, values: int) -> Fraction:  # noqa: E741
+    """The first multiple of 1/1024 that no value's share reaches where the entropy is log l: it is largest where all
+    other values, so many less one, are as frequent as each other."""
+
+    def reached(step: int) -> bool:
+        counts = (step * (values - 1), *[1024 - step] * (values - 1))
+        return step * values > 1024 and not EntropyDiversity(tuple(sorted(counts, reverse=True))).holds(l)
+
+    steps = range(1, 1024)
+    return Fraction(1 + bisect.bisect_left(steps, True, key=reached), 1024)
+
+
+def have_entropy(counts: Counts, l: Fraction) -> Flags:  # noqa: E741
+    """Per group whether exp(entropy) is at least l; floats decide where they are far from it."""
+    limit = math.log(l)
+    found: Flags = counts.entropies > limit
+    first, kind = counts.alike
+    near = first[np.abs(counts.entropies[first] - limit) <= NEAR * (1 + limit)]
+    for g in near.tolist():
+        held = sorted(counts.of_group(g).values(), reverse=True)
+        common = math.gcd(*held)
+        found[kind == kind[g]] = EntropyDiversity(tuple(each // common for each in held)).holds(l)
+    return found
+
+
+def are_recursive(counts: Counts, c: Fraction, l: int) -> Flags:  # noqa: E741
+    """Per group whether r_1 < c·(r_l + ... + r_m)."""
+    first, kind = counts.alike
+    found = []
+    for g in first.tolist():
+        held = sorted(counts.of_group(g).values(), reverse=True)
+        found.append(held[0] * c.denominator < c.numerator * sum(held[max(l, 1) - 1 :]))
+    return np.array(found, dtype=bool)[kind]
 
 
 def have_partners(counts: Counts, l: int) -> Flags:  # noqa: E741

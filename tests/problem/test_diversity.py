@@ -1,0 +1,140 @@
+"""Entropy and recursive (c,l)-diversity: decided exactly, and what is taken for granted of them is true."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+
+import kanon_milp as km
+from kanon_milp.problem.privacy.diversity import (
+    enough_entropy,
+    entropy_share,
+    recursive_holds,
+    recursive_share,
+    recursive_values,
+)
+from kanon_milp.verify.definitions import l_diversity
+
+SMALL = [counts for counts in itertools.product(range(6), repeat=4) if 0 < sum(counts) <= 10]
+
+
+def present(counts: tuple[int, ...]) -> list[int]:
+    return [count for count in counts if count]
+
+
+@pytest.mark.parametrize("l", ["1", "3/2", "2", "19/10", "5/2", "3"])
+def test_entropy_is_decided_exactly_and_its_limits_hold(l: str) -> None:  # noqa: E741
+    exact = Fraction(l)
+    shares = {values: entropy_share(exact, values, 10) for values in (2, 3, 4)}
+    certified = l_diversity.entropy_share(exact, 4)
+    assert certified == shares[4]
+    for counts in SMALL:
+        held = present(counts)
+        has = enough_entropy(held, exact)
+        assert has == (math.prod(Fraction(sum(held), each) ** each for each in held) >= exact ** sum(held))
+        if has:
+            assert len(held) >= exact
+            assert Fraction(max(held), sum(held)) <= shares[4]
+            if not counts[2] and not counts[3]:
+                assert Fraction(max(held), sum(held)) <= shares[2]
+        elif len(held) == 2 and exact <= 2:  # with two values the share says all
+            assert Fraction(max(held), sum(held)) > shares[2]
+
+
+def test_groups_at_the_border_of_any_size() -> None:
+    assert enough_entropy([10**6] * 3, Fraction(3))
+    assert not enough_entropy([10**6, 10**6, 10**6 - 1], Fraction(3))
+    assert enough_entropy([2 * 10**5, 10**5, 10**5 + 1], Fraction(14, 5))
+
+
+@pytest.mark.parametrize("c", ["1/3", "1/2", "1", "3/2", "2", "5"])
+@pytest.mark.parametrize("l", [1, 2, 3])
+def test_limits_of_recursive_diversity_hold(c: str, l: int) -> None:  # noqa: E741
+    exact = Fraction(c)
+    share, different = recursive_share(exact, l, 10), recursive_values(exact, l)
+    for held in map(present, SMALL):
+        has = recursive_holds(held, exact, l)
+        assert has == all(
+            max(held) < exact * (sum(held) - sum(some)) for some in itertools.combinations([*held, 0, 0], l - 1)
+        )
+        if has:
+            assert len(held) >= different
+            assert Fraction(max(held), sum(held)) <= share
+        elif l == 2:  # then the share says all
+            assert Fraction(max(held), sum(held)) > share
+
+
+@pytest.mark.parametrize("form", ["entropy", "recursive"])
+def test_unions_of_groups_that_have_it_have_it(form: str) -> None:
+    def has(counts: tuple[int, ...]) -> bool:
+        held = present(counts)
+        return enough_entropy(held, Fraction(2)) if form == "entropy" else recursive_holds(held, Fraction(3, 2), 2)
+
+    some = [counts for counts in itertools.product(range(4), repeat=3) if any(counts) and has(counts)]
+    assert all(has(tuple(np.add(a, b).tolist())) for a in some for b in some)
+
+
+def test_the_published_example() -> None:
+    """Machanavajjhala et al. 2007 on their Figure 3, whose groups have the counts 2, 1, 1: "actually 2.8-diverse"."""
+    diseases = [
+        "heart",
+        "viral",
+        "cancer",
+        "cancer",
+        "cancer",
+        "heart",
+        "viral",
+        "viral",
+        "heart",
+        "viral",
+        "cancer",
+        "cancer",
+    ]
+    frame = pl.DataFrame({"zip": ["1305*"] * 4 + ["1485*"] * 4 + ["1306*"] * 4, "disease": diseases})
+    table = km.Table.from_frame(frame, ["zip"], "disease")
+    found = {
+        number: km.verify(km.Problem(table, km.LDiversity(number, "entropy")), frame).ok
+        for number in ("2.8", "2.82", "2.83", "3")
+    }
+    assert found == {"2.8": True, "2.82": True, "2.83": False, "3": False}
+    # r_1 = 2 is below c (r_2 + r_3) = 2 c from any c above 1 on
+    for c, holds in (("1", False), ("1.01", True)):
+        assert km.verify(km.Problem(table, km.LDiversity(2, "recursive", c=c)), frame).ok == holds
+
+
+def test_a_candidate_with_too_many_counts_keeps_a_bound_and_a_table() -> None:
+    rng = np.random.default_rng(5)
+    frame = pl.DataFrame(
+        {
+            "a": rng.choice(list("abc"), 60, p=[0.6, 0.3, 0.1]),
+            "s": rng.choice(list("uvwxy"), 60, p=[0.5, 0.2, 0.1, 0.1, 0.1]),
+        }
+    )
+    problem = km.Problem(km.Table.from_frame(frame, ["a"], "s"), km.LDiversity("3.5", "entropy"))
+    result = km.solve(problem, method="milp")
+    assert result.verified is True or result.proof == "infeasible"
+    if result.table is not None:
+        assert km.verify(problem, result.table).ok
+        assert result.exact_bound is not None
+        assert result.exact_objective is not None
+        assert result.exact_bound <= result.exact_objective
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: km.LDiversity(2, "recursive"), "the recursive form of l-diversity needs c"),
+        (lambda: km.LDiversity(2, "entropy", c=2), "no other form has one"),
+        (lambda: km.LDiversity(2, "recursive", c=0), "c must be above 0"),
+        (lambda: km.LDiversity("3/2", "recursive", c=2), "l must be an integer for the recursive form"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(make: object, message: str) -> None:
+    assert callable(make)
+    with pytest.raises(km.InputError, match=message):
+        make()
