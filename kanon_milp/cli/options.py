@@ -27,6 +27,7 @@ from kanon_milp.problem.column_values import DECIMALS
 from kanon_milp.problem.costs import NCP
 from kanon_milp.problem.databases import Database, as_files, is_address, location
 from kanon_milp.problem.hierarchies import Hierarchy
+from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.privacy.base import INTEGER, Requirement
 from kanon_milp.problem.privacy.registry import REQUIREMENTS, swept_kinds
 from kanon_milp.problem.problem import Objective, Problem, SuppressedRows
@@ -237,6 +238,15 @@ OPTIONS = {
 class PrivacyOptions:
     """What each group must have."""
 
+    k_of: Annotated[
+        list[str] | None,
+        privacy_option(
+            "--k-of",
+            metavar="A,B=5",
+            help="k-anonymity of what is released of some quasi-identifiers; once for each set.",
+        ),
+    ] = None
+
     def requirements(self, *, required: bool = True) -> list[Requirement]:
         """The requirements that they ask for."""
         found = []
@@ -248,6 +258,11 @@ class PrivacyOptions:
                 if given[letter] is None and value != kind.parameters[parameter].usual:
                     asked = kind.option(letter)
                     raise InputError(f"{kind.option(parameter)} says how {asked} is meant; name {asked} too")
+        for entry in self.k_of or []:
+            columns, _, k = entry.rpartition("=")
+            if not columns:
+                raise InputError("--k-of is COLUMNS=K, once for each set, as in --k-of age,sex=5 --k-of zip=10")
+            found.append(KAnonymity(integer(k, "--k-of"), names([columns], "--k-of")))
         if required and not found:
             raise InputError("name what each group must have: --k 5")
         return found

@@ -206,3 +206,28 @@ def test_mistakes_in_model_files_are_named(
 ) -> None:
     with pytest.raises(km.InputError, match=message):
         km.read_model(write(tmp_path, shorthand, more))
+
+
+def test_several_sets_of_quasi_identifiers_are_named_by_options(people: Path, tmp_path: Path) -> None:
+    """The same problem as that of a model file; the page's command checks it again."""
+    (tmp_path / "model.toml").write_text(
+        f'[data]\nfile = "{people.name}"\nquasi_identifiers = ["zip", "sex", "age"]\n[privacy]\nk = 2\n'
+        '[[privacy.requirements]]\nkind = "k_anonymity"\nk = 3\nquasi_identifiers = ["zip", "sex"]\n'
+        '[[privacy.requirements]]\nkind = "k_anonymity"\nk = 2\nquasi_identifiers = ["age"]\n'
+    )
+    table, sets = ("--data", people, "--qi", "zip,sex,age"), ("--k", 2, "--k-of", "zip,sex=3", "--k-of", "age=2")
+    out, page = tmp_path / "out", tmp_path / "page.html"
+    solved = run("solve", *table, *sets, "--out", out, "--report", page, "--json")
+    assert solved.returncode == 0, solved.stderr
+    by_file = json.loads(run("solve", tmp_path / "model.toml", "--json").stdout)
+    by_options = json.loads(solved.stdout)
+    assert by_options["problem"]["requirements"] == by_file["problem"]["requirements"]
+    assert by_options["objective"] == by_file["objective"]
+    assert "--k 2 --k-of zip,sex=3 --k-of age=2" in page.read_text()
+    again = ("verify", out / "anonymized.csv", "--original", people, "--qi", "zip,sex,age")
+    assert run(*again, *sets).returncode == 0
+    assert run(*again, "--k-of", "zip,sex=7").returncode == 6
+    for wrong in ("zip,sex", "=3", "zip=x"):
+        refused = run("solve", *table, "--k-of", wrong)
+        assert refused.returncode == 2
+        assert "--k-of" in refused.stderr

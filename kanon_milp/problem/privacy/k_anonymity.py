@@ -59,6 +59,7 @@ class KAnonymity(Requirement):
         "quasi_identifiers": Parameter(LIST, "a set of them that has this k of its own"),
     }
     swept: ClassVar[Swept] = Swept(1, "2..10,25")
+    SETS: ClassVar[str] = "--k-of"  # the option of a set of quasi-identifiers
     exempts: ClassVar[bool] = True  # rows without any information left are like all others
 
     def __post_init__(self) -> None:
@@ -83,6 +84,14 @@ class KAnonymity(Requirement):
         k, risk = int(claims["k"]), Fraction(claims["risk"])
         above = f"; {k - 1} would be a risk of 1/{k - 1}, which is above it" if k > 1 else ""
         return f"{said}: k = {k} is the fewest for a risk of at most {risk}{source and f' ({source})'}{above}"
+
+    @classmethod
+    def as_options(cls, claims: Mapping[str, Any]) -> dict[str, str] | None:
+        """`--k`, or `--k-of` for a set of quasi-identifiers."""
+        named = claims.get("quasi_identifiers")
+        if named is None:
+            return super().as_options(claims)
+        return None if any(set(name) & set(',"') for name in named) else {cls.SETS: f"{','.join(named)}={claims['k']}"}
 
     def bind(self, table: Table) -> tuple[KAnonymity, ...]:
         """Refuse columns that are no quasi-identifiers; count units where a unit has several rows."""

@@ -221,6 +221,7 @@ def _requirements(
     requirements: Sequence[Mapping[str, Any]], sensitive: Sequence[str], distances: Sequence[Mapping[str, Any]]
 ) -> list[str]:
     found: dict[str, str] = {}
+    sets: list[str] = []
     about: dict[str, list[str]] = {}
     usual: dict[str, str | None] = {}
     for each in requirements:
@@ -236,6 +237,9 @@ def _requirements(
             if declared.files:
                 options[option] = _from_file(options[option], declared.files, distances)
         for option, value in options.items():
+            if option == KAnonymity.SETS:
+                sets += [option, value]
+                continue
             if option == KAnonymity.option("k"):  # the largest one says all
                 found[option] = str(max(int(value), int(found.get(option, 1))))
                 continue
@@ -246,7 +250,7 @@ def _requirements(
     for option, named in about.items():
         if sorted(set(named)) != sorted(sensitive):
             raise _NoCommandError(f"{option} is asked for some of the sensitive attributes only")
-    return [word for option, value in found.items() if value != usual.get(option) for word in (option, value)]
+    return [word for option, value in found.items() if value != usual.get(option) for word in (option, value)] + sets
 
 
 def _from_file(name: str, prefixes: Mapping[str, str], files: Sequence[Mapping[str, Any]]) -> str:

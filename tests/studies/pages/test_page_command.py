@@ -88,7 +88,9 @@ def test_what_the_command_line_cannot_state_is_said(tmp_path: Path) -> None:
     pl.DataFrame({name: ["1", "1", "2", "2"] for name in "abcd"}).write_csv(path)
     table = km.read_table(path, ["a", "b"], ["c", "d"])
     assert "some of the sensitive attributes" in why(km.Problem(table, km.PSensitivity(1, sensitive="c")))
-    assert "no option" in why(km.Problem(table, km.KAnonymity(2, ["a"])))
+    line, _ = verify_command(described(km.solve(km.Problem(table, km.KAnonymity(2, ["a"])))), "x.csv")
+    assert line is not None
+    assert line.endswith("--k-of a=2")
     assert "no option" in why(km.Problem(table, km.DeltaDisclosure(3, log="base2", sensitive="c")))
     assert "no option" in why(km.Problem(table, km.AlphaKAnonymity(1, 2, sensitive="c", values=["1"])))
     both = [km.LDiversity(1, sensitive="c"), km.LDiversity(2, sensitive="d")]
