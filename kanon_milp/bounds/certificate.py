@@ -11,7 +11,8 @@ what the level vectors release of enough rows, but for what is dominated by some
 S are sets of distinct rows (packing cuts, `kanon_milp.bounds.packing_cuts`) with multipliers μ_S ≥ 0; σ_g is the sum of
 those that hold all rows of g. R are rank-1 cuts (`kanon_milp.bounds.rank_one_cuts`) with weights p_R, denominator d_R
 and multipliers ν_R ≥ 0; a group of a_i rows of kind i costs ν_R ⌊p_R·a/d_R⌋ more in φ_g. Where the bound is that of
-tables of at most M groups, ⌊N_S/κ_S⌋ of the set of all rows is M, if that is less.
+tables of at most M groups, ⌊N_S/κ_S⌋ of the set of all rows is M, if that is less. Where it is that of tables of at
+least m groups, L has φ_g - ρ for φ_g and ρ·m more, with a multiplier ρ ≥ 0, and g runs over what is dominated as well.
 No solver stands behind it. `kanon_milp.verify.certificate` checks it, and `kanon_milp.verify.dual` has the proof; the
 two sides share no code.
 
@@ -23,8 +24,8 @@ problem             quasi_identifiers, sensitive, requirements (name and paramet
                     as exact text, such as "t": "1/5"; none of a user's own), suppressed_rows,
                     columns: per quasi-identifier its name, the exact cost of a cell at each level (or the hash of the
                     costs of its labels), and the hash of its hierarchy (null: keep or suppress),
-                    patterns: sorted level vectors (null: all); and max_groups, where the bound is that of tables of
-                    at most so many groups
+                    patterns: sorted level vectors (null: all); and max_groups, min_groups, where the bound is that of
+                    tables of at most or at least so many groups
 rows                number n of rows
 table_sha256        SHA-256 of the quasi-identifiers and sensitive columns, and of the unit of protection where a
                     requirement names one, whatever the order of the rows. The text:
@@ -39,6 +40,7 @@ counting_rows       list of {"rows": S, "multiplier": μ_S · denominator / unit
 rank_one_rows       list of {"rows": numbers of distinct rows as above, "weights": p_R, one for each of them,
                     "denominator": d_R, "multiplier": ν_R · denominator / unit}: integers, d_R at least 1, the
                     others not negative
+min_groups_multiplier   ρ · denominator / unit, an integer that is not negative; only with min_groups
 bound               what is claimed, an exact number
 
 A requirement of a user's own is not named, since nobody could recompute what it asks for: the bound is that of the
@@ -83,7 +85,7 @@ from numpy.typing import NDArray
 from kanon_milp.bounds.dual import DENOMINATOR, FINE, NEVER, DualPoint, exact_value, prove, required_phi, round_dual
 from kanon_milp.bounds.packing_cuts import PackingCuts, mapped_sets
 from kanon_milp.bounds.pattern_pricing import PatternPricing
-from kanon_milp.bounds.rank_one_cuts import RankOneCuts
+from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.errors import InputError, TooManyLevelVectorsError, unreadable
 from kanon_milp.kernels.volume import dot
@@ -113,6 +115,7 @@ class Certificate:
     counting_rows: numbers of distinct rows, and a multiplier in the same units. rank_one_rows: numbers of distinct
     rows, their weights, a denominator, and a multiplier in the same units. charges: a column, a level vector, the
     number of a distinct row, and θ in the same units; None where the distinct rows are of quasi-identifiers alone.
+    min_groups_multiplier: of the least number of groups, in the same units; None where the bound needs none.
     """
 
     problem: dict[str, Any]
@@ -125,10 +128,15 @@ class Certificate:
     counting_rows: tuple[tuple[tuple[int, ...], int], ...] = ()
     rank_one_rows: tuple[tuple[tuple[int, ...], tuple[int, ...], int, int], ...] = ()
     charges: tuple[Charge, ...] | None = None
+    min_groups_multiplier: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, as in the file."""
-        by_value = {} if self.charges is None else {"charges": [_charge_as_dict(each) for each in self.charges]}
+        more: dict[str, Any] = (
+            {} if self.charges is None else {"charges": [_charge_as_dict(each) for each in self.charges]}
+        )
+        if self.min_groups_multiplier is not None:
+            more["min_groups_multiplier"] = self.min_groups_multiplier
         return {
             "format": FORMAT,
             "version": VERSION if self.charges is None else BY_VALUE,
@@ -144,7 +152,7 @@ class Certificate:
                 {"rows": list(rows), "weights": list(weights), "denominator": denominator, "multiplier": each}
                 for rows, weights, denominator, each in self.rank_one_rows
             ],
-            **by_value,
+            **more,
         }
 
     def write(self, path: str | Path) -> None:
@@ -182,6 +190,8 @@ class Certificate:
                     for each in data["charges"]
                 )
                 numbers += [x for _, levels, *both in charges for x in (*levels, *both)]
+            of_groups = data.get("min_groups_multiplier")
+            numbers += [] if of_groups is None else [of_groups]
             if any(type(x) is not int for x in numbers) or not isinstance(data["problem"], dict):
                 raise TypeError
             found = cls(
@@ -195,6 +205,7 @@ class Certificate:
                 counting,
                 rank_one,
                 charges,
+                of_groups,
             )
             # as text, in which 1, 1.0 and true are three things: what is not kept could mean something
             if json.dumps(found.as_dict(), sort_keys=True) != json.dumps(data, sort_keys=True):
@@ -222,13 +233,16 @@ def certified_instance(problem: Problem) -> Instance:
     k-anonymity it is the reduced instance of the problem; for other problems the multipliers of this one prove most.
 
     Sizes add up and larger covers supply more, so dominance holds whatever else the problem asks for: every table that
-    has what is asked for is one of the relaxed problem.
+    has what is asked for is one of the relaxed problem. It does not where a least number of groups is asked for. That
+    is left out where its candidates would be too many.
     """
     relaxed = _certified_problem(problem)
     types = compress_table(relaxed)
     try:
         levels = recode(relaxed, types)
     except TooManyLevelVectorsError:
+        if relaxed.min_groups is not None:
+            return certified_instance(replace(problem, min_groups=None))
         if not closures_suffice(relaxed):
             raise
         # the same candidates, but for those that lose as much and cover as much as others
@@ -239,14 +253,16 @@ def certified_instance(problem: Problem) -> Instance:
     split = with_candidates(relaxed, types_of(relaxed, types), levels)
     # the same candidates in the same order, over other row types
     instance = replace(with_candidates(relaxed, types, levels), table_group=split.table_group)
-    return Dominance().apply(instance.subset(Viability().keep(split))).instance
+    viable = instance.subset(Viability().keep(split))
+    return viable if relaxed.wants_many_groups else Dominance().apply(viable).instance
 
 
 def _certified_problem(problem: Problem) -> Problem:
-    """What a certificate is about: the requirements that it names, and of side constraints `max_groups`."""
+    """What a certificate is about: the requirements that it names, and of side constraints the numbers of groups."""
     known = [each for r in problem.requirements for each in _certified(r, problem.table) or ()] or [KAnonymity(1)]
-    most = problem.max_groups if problem.objective == "loss" else None
-    return replace(problem, privacy=known, cost_bound=None, min_groups=None, max_groups=most, objective="loss")
+    if problem.objective != "loss":
+        problem = replace(problem, min_groups=None, max_groups=None, objective="loss")
+    return replace(problem, privacy=known, cost_bound=None)
 
 
 def certify(problem: Problem, dual: DualPoint, denominator: int | None = None) -> Certificate:
@@ -255,10 +271,14 @@ def certify(problem: Problem, dual: DualPoint, denominator: int | None = None) -
     dual: of an instance of this problem, reduced or not, or of its `certified_instance`. What is proven can be less
     than `dual.value` where requirements ask for more than a certificate names, and where row types are
     (quasi-identifier, sensitive) tuples to which a rank-1 cut gives different weights. Of side constraints a largest
-    number of groups is stated where multipliers count on it; others and the objective play no part: the bound is on the
-    loss. Where the multipliers are too large for the denominator
+    and a least number of groups are stated where multipliers count on them; the cost bound and the objective play no
+    part: the bound is on the loss. Where the multipliers are too large for the denominator
     (`DENOMINATOR` or, with rank-1 cuts, `FINE` where none is given), a smaller one is taken.
     """
+    if dual.sets.lengths.all():  # no multiplier of the least number of groups
+        problem = replace(problem, min_groups=None)
+    elif dual.rank_one_cuts.count:  # which a certificate states without rank-1 cuts
+        dual = replace(dual, rank_one_cuts=NO_CUTS, cut_multipliers=dual.cut_multipliers[:0])
     relaxed = _certified_problem(problem)
     source: PatternPricing | None = None
     if pricing_suffices(relaxed) and relaxed.size_only and not dual.sets.lists:
@@ -276,19 +296,23 @@ def certify(problem: Problem, dual: DualPoint, denominator: int | None = None) -
     exact = round_dual(dual, denominator)
     total = exact_value(instance, exact) if source is None else Fraction(source.exact(exact), denominator)
     most = instance.problem.max_groups
-    counts_groups = most is not None and (exact.sets.lengths == instance.types.count).any()
+    stated: dict[str, Any] = {}
+    if most is not None and (exact.sets.lengths == instance.types.count).any():
+        stated["max_groups"] = most
+    cuts = list(zip(exact.sets.each(), exact.packing_multipliers.tolist(), strict=True))
+    of_groups = [each for rows, each in cuts if not len(rows)]
+    if of_groups:
+        stated["min_groups"] = instance.problem.min_groups
     return Certificate(
-        problem=describe_problem(problem, levels) | ({"max_groups": most} if counts_groups else {}),
+        problem=describe_problem(problem, levels) | stated,
         rows=n,
         table_sha256=table_hash(instance.types),
         unit=levels.unit,
         denominator=denominator,
         multipliers=tuple(exact.multipliers.tolist()),
         bound=max(math.ceil(total), 0) * levels.unit,
-        counting_rows=tuple(
-            (tuple(rows.tolist()), each)
-            for rows, each in zip(exact.sets.each(), exact.packing_multipliers.tolist(), strict=True)
-        ),
+        counting_rows=tuple((tuple(rows.tolist()), each) for rows, each in cuts if len(rows)),
+        min_groups_multiplier=sum(of_groups) if of_groups else None,
         rank_one_rows=tuple(
             (tuple(rows), tuple(weights), d, each)
             for (rows, weights, d), each in zip(exact.rank_one_cuts.each(), exact.cut_multipliers.tolist(), strict=True)

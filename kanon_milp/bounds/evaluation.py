@@ -22,7 +22,7 @@ from kanon_milp.kernels.screens import Prices, screen, solve_left
 from kanon_milp.kernels.small_groups import FloatSmallGroups, cheapest_small_groups, take_small_groups
 from kanon_milp.kernels.tree_subproblem import FloatSubproblems, TreeArrays, ValuedRows
 from kanon_milp.kernels.valued_groups import take_groups
-from kanon_milp.kernels.volume import add_shares, dot, spread
+from kanon_milp.kernels.volume import dot, spread
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged
 from kanon_milp.system.arrays import Flags, Floats, Ints32
@@ -120,13 +120,13 @@ class Evaluator:
         below, phi, taken = self.closed_forms(point, everything)
         types, subgradient = self.types, self.right.copy()
         subgradient[:types] -= taken
-        add_shares(*self.packing.nested, (phi < 0).astype(np.float64), subgradient[types:])
+        self.packing.add_groups((phi < 0).astype(np.float64), subgradient[types:])
         return Evaluation(below + dot(self.right, point), phi, subgradient)
 
     def closed_forms(self, point: Floats, everything: bool) -> tuple[float, Floats, Floats]:
         """Without rank-1 cuts: Σ min(0, φ), φ (G,) and Σ_g x (t,)."""
         types, priced = self.types, self.candidates
-        spread(*self.packing.nested, point[types : types + self.sets.lists], priced.surcharge)
+        spread(*self.packing.nested, self.packing.signs * point[types : types + self.sets.lists], priced.surcharge)
         rise = np.float64((point[:types] - self.order).max(initial=0.0))
         rows = PricedRows(self.counts, point[:types], self.order, rise)
         phi = np.empty(len(priced.cost))

@@ -55,7 +55,7 @@ from kanon_milp.bounds.packing_cuts import first_sets, violated_sets
 from kanon_milp.bounds.parameters import LagrangianParameters, PackingParameters, SubproblemParameters
 from kanon_milp.bounds.registry import BoundLimit
 from kanon_milp.errors import InputError, counted
-from kanon_milp.kernels.volume import add_shares, mix, move
+from kanon_milp.kernels.volume import mix, move
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.call import OnProgress, Progress
 from kanon_milp.system.arrays import Floats
@@ -213,7 +213,7 @@ class VolumeAlgorithm:
             at.set_packing_cuts(kept.joined(new))
             self.best = np.concatenate([self.best[:types], self.best[types:][active], np.zeros(new.lists)])
             self.average = np.concatenate([self.average[:types], at.right[types:]])
-            add_shares(*at.packing.nested, self.share, self.average[types:])
+            at.packing.add_groups(self.share, self.average[types:])
         return new.lists
 
     def end(self) -> DualPoint:

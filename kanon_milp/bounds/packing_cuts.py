@@ -9,7 +9,9 @@ relaxation does not know; without it the cut is implied by the links of the stro
 is required. Cuts for the covers of candidates (nested candidates) are separated here; any set is valid.
 
 The set of all row types, in which all candidates lie, is how a largest number of groups comes into the bound: where a
-problem has one, no more than `max_groups` of them are open, either.
+problem has one, no more than `max_groups` of them are open, either. A least number of groups is the one constraint in
+the other direction, Σ_g -y_g ≤ -`min_groups`. Among the sets the empty one stands for it: no cover lies in it, and all
+candidates count. It asks for all of them: dominated ones make more groups.
 
 Conflicts: candidates of which one at most is open, because together they have too few rows for two groups.
 
@@ -31,7 +33,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from kanon_milp.bounds.parameters import PackingParameters
+from kanon_milp.errors import InputError
 from kanon_milp.kernels.covers import nested_candidates, nested_shares
+from kanon_milp.kernels.volume import add_shares
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged
 from kanon_milp.system.arrays import Flags, Floats, Ints, Ints32
@@ -66,38 +70,59 @@ def mapped_sets(sets: TypeSets, count: int, back: Callable[[Flags], Flags]) -> T
 
 
 def first_sets(instance: Instance) -> TypeSets:
-    """Sets that a bound begins with: all row types, where the number of groups has a limit."""
-    return NO_SETS if instance.problem.max_groups is None else type_sets([range(instance.types.count)])
+    """Sets that a bound begins with: all row types for a largest number of groups, none for a least one."""
+    problem = instance.problem
+    most = [] if problem.max_groups is None else [range(instance.types.count)]
+    return type_sets([*most, *([] if problem.min_groups is None else [range(0)])])
 
 
 @dataclass(frozen=True, eq=False)
 class PackingCuts:
     """The cuts of some sets over one instance: at most limits[s] of the candidates in list s of `nested` (int32).
 
-    limits: int64 (s,), ⌊N_S / κ_S⌋, 0 where nothing is nested; of all row types no more than `max_groups`.
+    limits: int64 (s,), ⌊N_S / κ_S⌋, 0 where nothing is nested; of all row types no more than `max_groups`. signs: int64
+    (s,), 1; -1 of a least number of groups, whose limit is -`min_groups`.
     """
 
     limits: Ints
     nested: Ragged[np.int32]
+    signs: Ints
 
     @classmethod
     def of(cls, instance: Instance, sets: TypeSets) -> PackingCuts:
-        """Find the candidates that are nested in each set."""
-        counts = instance.types.counts
+        """Find the candidates that are nested in each set. Raises InputError for a least number of groups that the
+        problem does not ask for."""
+        counts, problem = instance.types.counts, instance.problem
         nested: Ragged[np.int32] = Ragged(*nested_candidates(*instance.candidates.covers, *sets, len(counts)))
+        signs = np.where(sets.lengths > 0, 1, -1)
+        if (signs < 0).any():
+            if problem.min_groups is None:
+                raise InputError("there is a multiplier for a least number of groups, which the problem does not have")
+            every = np.arange(instance.candidates.count)
+            found = zip(nested.each(), signs.tolist(), strict=True)
+            nested = Ragged.of(((inside if sign > 0 else every).tolist() for inside, sign in found), np.int32)
         limits = np.zeros(sets.lists, np.int64)
         for s, (each, inside) in enumerate(zip(sets.each(), nested.each(), strict=True)):
-            if len(inside):
+            if signs[s] < 0:
+                limits[s] = -(problem.min_groups or 0)
+            elif len(inside):
                 limits[s] = counts[each].sum() // instance.least[inside].min()
-            if len(each) == len(counts) and instance.problem.max_groups is not None:
-                limits[s] = min(limits[s], instance.problem.max_groups)
-        return cls(limits, nested)
+            if len(each) == len(counts) and problem.max_groups is not None:
+                limits[s] = min(limits[s], problem.max_groups)
+        return cls(limits, nested, signs)
 
     def surcharge(self, multipliers: NDArray[Number], candidates: int) -> NDArray[Number]:
-        """σ_g = Σ μ_S over the sets that candidate g is nested in, (G,), of the same kind as μ."""
+        """σ_g = Σ ±μ_S over the sets that candidate g is nested in, (G,), of the same kind as μ."""
         found = np.zeros(candidates, dtype=multipliers.dtype)
-        np.add.at(found, self.nested.values, np.repeat(multipliers, self.nested.lengths))
+        signed = (self.signs * multipliers).astype(multipliers.dtype)
+        np.add.at(found, self.nested.values, np.repeat(signed, self.nested.lengths))
         return found
+
+    def add_groups(self, share: Floats, into: Floats) -> None:
+        """Add to each set how many of the candidates nested in it are open, (s,), or take them away. share: y (G,)."""
+        inside = np.zeros(len(self.signs))
+        add_shares(*self.nested, share, inside)
+        into[: len(inside)] += self.signs * inside
 
 
 def violated_sets(

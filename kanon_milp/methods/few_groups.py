@@ -1,27 +1,30 @@
-"""At most so many groups, at minimum loss: a Lagrangian bound that charges every open candidate, tables by interchange,
-and the core problem that both leave.
+"""At most or at least so many groups, at minimum loss: a Lagrangian bound with a multiplier of their number, tables by
+interchange and by splitting groups, and the core problem that both leave.
 
-The limit on the number of groups is the packing cut of all row types (`bounds.packing_cuts`). Its multiplier makes
-groups as few as they must be, so that few candidates are left by fixing, and the linear relaxation is close, as that of
-p-median problems is.
+The limits on the number of groups are two of the packing cuts (`bounds.packing_cuts`). Their multipliers make groups as
+few or as many as they must be, so that few candidates are left by fixing, and the linear relaxation is close, as that
+of p-median problems is.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 from dataclasses import dataclass, replace
 from typing import cast
 
 from kanon_milp.heuristics.interchange import InterchangeParameters, interchange
+from kanon_milp.heuristics.splitting import split_groups
 from kanon_milp.methods.hybrid import limit_of_search
 from kanon_milp.methods.model_phases import RestrictedModel
 from kanon_milp.methods.outcome import Bound
 from kanon_milp.methods.phases import ByShare, Estimate, Known, Phase
-from kanon_milp.methods.required_phases import Lagrangian
+from kanon_milp.methods.required_phases import Lagrangian, LagrangianParams
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.scheduler import begun, outcome_of, run_phases
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
+from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers.proof import Backing
 from kanon_milp.system.limit import Limit
@@ -31,7 +34,7 @@ from kanon_milp.system.parameters import number, parameters
 @parameters("few_groups")
 @dataclass(frozen=True)
 class FewGroupsParams:
-    """Tables of at most so many groups."""
+    """Tables of at most or at least so many groups."""
 
     share: float = number(0.2, "of the time, at most", most=1)
     gain: float = number(0.6, "expected share of the gap that they close")
@@ -74,14 +77,27 @@ class LimitBinds(Phase):
             self._ended.set()
 
 
+class GroupsLagrangian(Lagrangian):
+    """Multipliers of sizes and of the number of groups, whatever else is required."""
+
+    def run(self, known: Known, limit: Limit) -> None:
+        """Until its share is over, or it proves the table at hand."""
+        params = known.get(LagrangianParams)
+        seconds = math.inf if limit.seconds is None else min(params.share * limit.left, params.seconds)
+        self._rise(known, limit, seconds, params.evaluations)
+
+
 class FewGroups(ByShare):
-    """Interchange of open candidates."""
+    """Interchange of open candidates, and splitting of groups where they are too few.
+
+    table: of the problem without side constraints, over the instance with them.
+    """
 
     name = "interchange"
     numbers = FewGroupsParams
 
-    def __init__(self) -> None:
-        self._run = False
+    def __init__(self, table: Assignment | None) -> None:
+        self._table, self._run = table, False
 
     def applies(self, known: Known) -> bool:
         """Once there are multipliers."""
@@ -89,28 +105,33 @@ class FewGroups(ByShare):
 
     def run(self, known: Known, limit: Limit) -> None:
         """Once."""
-        self._run, dual, most = True, known.dual, known.session.problem.max_groups
+        self._run, dual, problem = True, known.dual, known.session.problem
         assert dual is not None
         assert dual.open_share is not None
-        assert most is not None
         share = limit.part(known.get(FewGroupsParams).share * limit.left)
-        params = known.get(InterchangeParameters)
-        known.keep(interchange(known.instance, dual.phi, dual.open_share, most, share, params))
+        params, tables = known.get(InterchangeParameters), [self._table]
+        if problem.max_groups is not None:
+            tables.append(interchange(known.instance, dual.phi, dual.open_share, problem.max_groups, share, params))
+        for table in tables:
+            if table is not None and problem.min_groups is not None:
+                known.keep(split_groups(known.instance, table, problem.min_groups, share))
+            elif table is not None:
+                known.keep(table)
 
 
 def limits_groups(problem: Problem) -> bool:
     """Whether these phases are for the problem."""
-    return problem.max_groups is not None and problem.size_only and problem.objective == "loss"
+    return (problem.max_groups is not None or problem.min_groups is not None) and problem.objective == "loss"
 
 
-def solve_few_groups(session: Session, free: Bound) -> Result:
+def solve_few_groups(session: Session, free: Bound, table: Assignment | None) -> Result:
     """What bound, interchange and core problem make of it. free: what is proven of the problem without side
-    constraints."""
+    constraints. table: of that problem, over the instance with them."""
     session = replace(session, method="search")
     tracker = Tracker(session.instance.levels.unit, session.clock.began, session.on_progress)
     limit = limit_of_search(session).share(1 - session.parameters.of(FewGroupsParams).reserve)
     with begun(Known, session, limit, tracker) as known:
         if free.value is not None:
             tracker.higher(int(free.value / session.instance.levels.unit), cast(tuple[Backing, ...], free.backed_by))
-        run_phases(known, [Lagrangian(), FewGroups(), RestrictedModel()])
+        run_phases(known, [GroupsLagrangian(), FewGroups(table), RestrictedModel()])
     return session.end(outcome_of(known))

@@ -95,7 +95,8 @@ def solve_free_first(
         known = assignment_of_groups(rest.prepared, found.groups)
         if known is not None and known.within(problem, rest.instance.levels.unit):
             rest = replace(rest, known=known)
-    result = settled(rest) or _rest_solved(rest, so_far)
+    free_table = None if first.groups is None else assignment_of_groups(rest.prepared, first.groups)
+    result = settled(rest) or _rest_solved(rest, so_far, free_table)
     result = replace(result, phases=(*first.phases, *result.phases))
     if found is None or found.objective is None or result.proof == "optimal":
         return result
@@ -107,14 +108,14 @@ def solve_free_first(
     return _ended(rest, replace(so_far, bound=bound).stopped(result.stop_reason, result.message), found)
 
 
-def _rest_solved(session: Session, so_far: Outcome) -> Result:
+def _rest_solved(session: Session, so_far: Outcome, free: Assignment | None) -> Result:
     """By what limits on groups add to the bound, and by direct MILP where there are none, or time is left.
 
-    so_far: what is known of the problem without side constraints.
+    so_far: what is known of the problem without side constraints. free: its table, over the instance with them.
     """
     ran = Outcome()
     if limits_groups(session.problem):
-        result = solve_few_groups(session, so_far.bound)
+        result = solve_few_groups(session, so_far.bound, free)
         timed = session.method == "search" or session.limit.over or session.options.time_limit is not None
         if timed or result.proof in ("optimal", "infeasible"):
             return result

@@ -24,7 +24,7 @@ from kanon_milp.problem.roles import Roles, header_doubt
 from kanon_milp.problem.table import SYMBOL, Missing, Table, file_kind, read_frame, read_table
 from kanon_milp.verify.certificate import CertificateReport, check_claim
 from kanon_milp.verify.check import verify
-from kanon_milp.verify.claims import Claim, claimed
+from kanon_milp.verify.claims import NUMBERS_OF_GROUPS, Claim, claimed
 from kanon_milp.verify.definitions import REGISTERED, Definition
 from kanon_milp.verify.report import Report
 from kanon_milp.verify.tables import Cells, MissingKeys, ProblemData, Question
@@ -249,7 +249,8 @@ def check_certificate_files(
     requirements = claim.requirements
     if privacy:
         requirements = claimed(Problem(table, privacy, recoding, suppressed_rows=reading).requirements)
-    return check_claim(table, recoding, requirements, reading, claim, claim.most_groups)
+    groups = {key: claim.number_of_groups(key) for key in NUMBERS_OF_GROUPS}
+    return check_claim(table, recoding, requirements, reading, claim, groups)
 
 
 def _same_order(given: Sequence[str] | str | None, declared: list[str]) -> list[str]:

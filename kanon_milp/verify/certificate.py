@@ -23,10 +23,28 @@ from kanon_milp.errors import InputError, kind_of, printable
 from kanon_milp.problem.records import Label
 from kanon_milp.system.arrays import Ints
 from kanon_milp.verify.cells import ColumnRule, Rules
-from kanon_milp.verify.claims import PLURAL, WHAT, Claim, ClaimedRequirement, HasDict, claimed, in_words
+from kanon_milp.verify.claims import (
+    NUMBERS_OF_GROUPS,
+    PLURAL,
+    WHAT,
+    Claim,
+    ClaimedRequirement,
+    HasDict,
+    claimed,
+    in_words,
+)
 from kanon_milp.verify.closures import TooManyGroupsError
 from kanon_milp.verify.definitions import GroupNeeds, group_needs
-from kanon_milp.verify.dual import Below, ChargedLimits, Held, LevelVectors, Released, dual_value, every_row_has_a_place
+from kanon_milp.verify.dual import (
+    Below,
+    ChargedLimits,
+    Held,
+    LeastGroups,
+    LevelVectors,
+    Released,
+    dual_value,
+    every_row_has_a_place,
+)
 from kanon_milp.verify.group_costs import LIMIT, CodedLimits
 from kanon_milp.verify.tables import BoundProblem, Original, RecodingData, SuppressedRows, TableData
 
@@ -72,15 +90,16 @@ def check_certificate(
     """Check a certificate (as an object, as plain data, or its file) against a problem.
 
     Requirements of a user's own play no part: what is proven without them holds with them. Of the side constraints the
-    largest number of groups plays one where the certificate states it; others and the objective play none: the bound is
-    on the loss of every table that has what is required. Raises InputError for something that is no certificate.
+    largest and the least number of groups play one where the certificate states them; the cost bound and the objective
+    play none: the bound is on the loss of every table that has what is required. Raises InputError for something that
+    is no certificate.
     """
     if any(not hasattr(problem, name) for name in ("table", "requirements", "recoding", "suppressed_rows")):
         raise InputError(f"check_certificate takes a Problem, found {kind_of(problem)}")
     requirements = claimed(problem.requirements)
-    most_groups = getattr(problem, "max_groups", None)
+    groups = {key: getattr(problem, key, None) for key in NUMBERS_OF_GROUPS}
     claim = Claim.of(certificate)
-    return check_claim(problem.table, problem.recoding, requirements, problem.suppressed_rows, claim, most_groups)
+    return check_claim(problem.table, problem.recoding, requirements, problem.suppressed_rows, claim, groups)
 
 
 def check_claim(
@@ -89,11 +108,11 @@ def check_claim(
     requirements: Sequence[ClaimedRequirement],
     suppressed_rows: SuppressedRows,
     claim: Claim,
-    most_groups: int | None = None,
+    groups: Mapping[str, int | None],
 ) -> CertificateReport:
     """Check what a certificate claims against a table, its recoding, the requirements as `claimed`, the reading of
-    fully suppressed rows, and the largest number of groups, which it need not count on."""
-    described = {} if "max_groups" not in claim.problem else {"max_groups": most_groups}
+    fully suppressed rows, and the largest and the least number of groups, which it need not count on."""
+    described = {key: number for key, number in groups.items() if key in claim.problem}
     return _Expected.of(Original.of(table), recoding, requirements, suppressed_rows, described).check(claim)
 
 
@@ -152,6 +171,11 @@ class _Expected:
         problems = [*self.differences(claim), *self._impossible(claim, types.height, vectors)]
         if wide and claim.by_value:
             problems.append("there are too many level vectors for a certificate with sensitive values")
+        if self.least_groups and (wide or claim.by_value or claim.rank_one_cuts):
+            problems.append(
+                "a certificate with a least number of groups goes through all level vectors, and has neither sensitive "
+                "values nor rank-1 cuts"
+            )
         costs = [self.rules.cost(vector) for vector in vectors]
         cells = [label_costs(rule, types[f"c{j}"]) for j, rule in enumerate(columns) if rule.label_costs is not None]
         # where some cost depends on labels, that of each cell is a number of units, else that of each row
@@ -202,6 +226,7 @@ class _Expected:
                 claim.rank_one_cuts,
                 limits,
                 self.problem.get("max_groups"),
+                LeastGroups(self.problem["min_groups"], claim.min_groups_multiplier) if self.least_groups else None,
             )
         except TooManyGroupsError as error:
             return self.report(claim, None, [str(error)])
@@ -244,6 +269,10 @@ class _Expected:
             yield "a packing cut names a row that the table does not have"
         if any(cut.multiplier < 0 for cut in packing):
             yield "a packing cut has a negative multiplier"
+        if claim.min_groups_multiplier < 0:
+            yield "the multiplier of the least number of groups is negative"
+        if claim.min_groups_multiplier and not self.least_groups:
+            yield "there is a multiplier of a least number of groups, and no such number"
         yield from sorted({f"a rank-1 cut has {cut.problem}" for cut in cuts if cut.problem is not None})
         if any(cut.rows[-1] >= count for cut in cuts):
             yield "a rank-1 cut names a row that the table does not have"
@@ -259,6 +288,11 @@ class _Expected:
             yield "a charge names a level vector that is not allowed"
 
     @property
+    def least_groups(self) -> bool:
+        """Whether the bound is that of tables of a least number of groups."""
+        return self.problem.get("min_groups") is not None
+
+    @property
     def requirements(self) -> list[str]:
         """In words."""
         return [in_words(requirement) for requirement in self.problem["requirements"]]
@@ -269,8 +303,9 @@ class _Expected:
         what = f"suppresses fewer than {bound} cells" if suppression else f"has a loss below {bound}"
         requirements, allowed = self.problem["requirements"], self.rules.allowed
         under = "" if allowed is None else f" of this mask of {len(allowed)} level vectors"
-        if "max_groups" in self.problem:
-            under += f" of at most {self.problem['max_groups']} groups"
+        numbers = {"min_groups": "at least", "max_groups": "at most"}
+        groups = [f"{words} {self.problem[key]}" for key, words in numbers.items() if key in self.problem]
+        under += f" of {' and '.join(groups)} groups" if groups else ""
         if len(requirements) == 1 and set(requirements[0]) == {"name", "k"}:
             table = f"{requirements[0]['k']}-anonymous table{under}"
         else:
@@ -357,6 +392,7 @@ def _largest(claim: Claim, cost: int, rows: Ints) -> int:
     """No number within a subproblem is larger. cost: the largest of one row, in units. rows: copies of each."""
     most_expensive = cost * claim.denominator + max(map(abs, claim.multipliers), default=0)
     total = most_expensive * int(rows.sum()) + sum(cut.multiplier for cut in claim.packing_cuts)
+    total += abs(claim.min_groups_multiplier)
     total += sum(cut.multiplier * cut.limit(rows) for cut in claim.rank_one_cuts)
     others = (max(cut.denominator, cut.total(rows)) for cut in claim.rank_one_cuts)
     return max(total, *others, 0)

@@ -30,7 +30,7 @@ RANK_ONE = 3  # the version from which on there are rank-1 cuts
 ONCE = 4  # the version from which on a number stands once, as exact text
 BY_VALUE = 5  # the version of certificates with multipliers of rows told apart by their sensitive values
 ENTRIES = {"format", "version", "problem", "rows", "table_sha256", "unit", "bound", "denominator", "multipliers"}
-ENTRIES |= {"counting_rows", "rank_one_rows", "charges"}
+ENTRIES |= {"counting_rows", "rank_one_rows", "charges", "min_groups_multiplier"}
 NEW = {RANK_ONE: "rank_one_rows", BY_VALUE: "charges"}  # version → what it brought
 WHAT = {  # part of the problem → what else to name
     "quasi_identifiers": "the quasi-identifiers",
@@ -40,7 +40,9 @@ WHAT = {  # part of the problem → what else to name
     "columns": "the hierarchies, weights or level costs",
     "patterns": "the pattern mask",
     "max_groups": "the largest number of groups",
+    "min_groups": "the least number of groups",
 }
+NUMBERS_OF_GROUPS = ("max_groups", "min_groups")  # parts that a bound need not count on
 PLURAL = ("quasi_identifiers", "sensitive", "requirements", "columns")  # whose words are in the plural
 
 ClaimedRequirement = dict[str, Any]  # name, and parameters as plain data; what need not be integer as exact text
@@ -68,6 +70,7 @@ class Claim:
     packing_cuts: list[PackingCut]
     rank_one_cuts: list[RankOneCut]
     charges: list[Charge]
+    min_groups_multiplier: int = 0
 
     @classmethod
     def of(cls, certificate: HasDict | Mapping[str, Any] | str | Path) -> Claim:
@@ -99,6 +102,7 @@ class Claim:
                 [_packing_cut(each) for each in _listed(data["counting_rows"])],
                 [_rank_one_cut(each) for each in _listed(data["rank_one_rows"])] if data["version"] >= RANK_ONE else [],
                 [_charge(each) for each in _listed(data["charges"])] if data["version"] >= BY_VALUE else [],
+                _integer(data.get("min_groups_multiplier", 0)),
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
             raise InputError(f"{where}: cannot be read as a dual certificate ({unreadable(error)})") from None
@@ -136,10 +140,10 @@ class Claim:
             raise InputError(f"the certificate does not name {WHAT[key]}")
         return found
 
-    @property
-    def most_groups(self) -> int | None:
-        """The largest number of groups that the certificate is about; None for any number."""
-        found = self.problem.get("max_groups")
+    def number_of_groups(self, key: str) -> int | None:
+        """The largest or the least number of groups (`max_groups`, `min_groups`) that the certificate is about; None
+        for any."""
+        found = self.problem.get(key)
         return found if type(found) is int and found >= 1 else None
 
     @property

@@ -10,7 +10,9 @@ is such a bound. With μ_S ≥ 0 for any sets S of distinct rows (packing cuts),
     L(λ, μ) = L(λ) with φ_g + σ_g for φ_g, less Σ μ_S ⌊N_S/κ_S⌋,   σ_g = Σ_{S: C(g) ⊆ S} μ_S
 
 is one as well. κ_S is the least κ_g of any g with C(g) ⊆ S, or something smaller. Of tables of at most M groups M may
-take the place of ⌊N_S/κ_S⌋ for the set S of all rows. With ν_R ≥ 0 for any integer weights
+take the place of ⌊N_S/κ_S⌋ for the set S of all rows. Of tables of at least m groups L with φ_g - ρ for φ_g, and ρ·m
+more, is one for any ρ ≥ 0; left out as dominated is then only what is released with the same labels at a lower loss, or
+as a pair that comes first. With ν_R ≥ 0 for any integer weights
 p_R ≥ 0 on distinct rows and integer d_R ≥ 1 (rank-1 cuts) so is
 
     L(λ, μ, ν) = L(λ, μ) with Σ_R ν_R ⌊p_R·x / d_R⌋ in the minimum of φ_g, over integer x, less Σ_R ν_R ⌊p_R·n / d_R⌋.
@@ -23,6 +25,7 @@ x_ig is Σ n_i λ_i + Σ_g Σ_i (w_g - λ_i) x_ig, and the inner sum is 0 or, fo
 Of the groups with C(g) ⊆ S there are at most ⌊N_S/κ_S⌋, since each has κ_S rows or more, all of S, and none is in two;
 so μ_S for each of them, less μ_S ⌊N_S/κ_S⌋, adds up to no more than 0, and the loss is not lower than with that added
 to it: then the inner sum is 0 or at least φ_g + σ_g; the same with M for the set of all rows, in which all groups lie.
+Of at least m groups ρ·m less ρ for each of them adds up to no more than 0.
 In the same way Σ_g ⌊p_R·x_g / d_R⌋ is at most ⌊p_R·n / d_R⌋ for every way of dividing n into x_g: it is integral, and
 at most Σ_g p_R·x_g / d_R = p_R·n / d_R. So ν_R times the difference can be added too; it is 0 in g where x_g is.
 Dominated is g if there is an allowed level vector v' at which all rows of C(g) are released alike, say as g', with κ_g'
@@ -73,6 +76,14 @@ class Charge:
     levels: tuple[int, ...]
     row: int
     charge: int
+
+
+@dataclass(frozen=True)
+class LeastGroups:
+    """A least number m of groups, and its multiplier ρ ≥ 0 times the denominator."""
+
+    number: int
+    multiplier: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,14 +239,18 @@ def dual_value(
     cuts: Sequence[RankOneCut] = (),
     values: ChargedLimits | None = None,
     most_groups: int | None = None,
+    least_groups: LeastGroups | None = None,
 ) -> int:
     """L(λ, μ, ν), times the denominator, or something smaller where the search for a φ_g is given up.
 
     rows, multipliers: int64 (t,), n_i and λ_i times the denominator. held: by sensitive attribute, of those that a
-    supply is about. most_groups: M, None for tables of any number of groups. No number within a subproblem is larger
-    than Σ n_i · (w · denominator + |λ|) + Σ μ_S, which must be below `LIMIT`, as must d_R and p_R·n. Raises InputError
-    for a packing cut or a rank-1 cut with a multiplier below 0, and for weights below 0 or d_R < 1.
+    supply is about. most_groups: M, None for tables of any number of groups; least_groups: m and ρ, the same, without
+    rank-1 cuts and values. No number within a subproblem is larger than Σ n_i · (w · denominator + |λ|) + Σ μ_S + ρ,
+    which must be below `LIMIT`, as must d_R and p_R·n. Raises InputError for a packing cut or a rank-1 cut with a
+    multiplier below 0, for weights below 0 or d_R < 1, and for ρ below 0 or with what it is without.
     """
+    if least_groups is not None and (least_groups.multiplier < 0 or cuts or values is not None):
+        raise InputError("a least number of groups has a negative multiplier, or stands with rank-1 cuts or values")
     if any(count.multiplier < 0 for count in counts):
         raise InputError("a packing cut has a negative multiplier")
     for cut in cuts:
@@ -248,6 +263,9 @@ def dual_value(
             most = min(most, most_groups)
         total -= count.multiplier * most
     total -= sum(cut.multiplier * cut.limit(rows) for cut in cuts)
+    each_group = 0 if least_groups is None else least_groups.multiplier
+    if least_groups is not None:
+        total += least_groups.multiplier * least_groups.number
     highest = max(vectors.costs, default=0) + sum(int(each.losses.max()) for each in columns if each.losses is not None)
     largest = (highest * denominator + int(np.abs(multipliers).max(initial=0))) * int(rows.sum())
     # the rows with the largest multipliers come first in every group
@@ -262,12 +280,15 @@ def dual_value(
 
     def below_zero(groups: _Groups, reduced: Ints, need: Need, v: int | None) -> int:
         """Σ min(0, φ_g). reduced: of each row; v: their level vector, None for groups that are not dominated."""
-        surcharge = groups.surcharge(counts, len(rows))
+        surcharge = groups.surcharge(counts, len(rows)) - each_group
         phi = open_values(rows[groups.members], reduced[groups.members], groups.begins, need.size) + surcharge
         open_groups = phi < 0
+        if least_groups is not None:  # a set of too few rows is no group
+            open_groups &= np.add.reduceat(rows[groups.members], groups.begins) >= need.size
         open_groups[open_groups] = table.supplied(need, groups.only(open_groups))
         if v is not None:
-            open_groups[open_groups] = ~table.dominated(v, groups.only(open_groups))
+            left_out = table.dominated if least_groups is None else table.released_cheaper
+            open_groups[open_groups] = ~left_out(v, groups.only(open_groups))
         chosen = groups.only(open_groups)
         fixed = surcharge[open_groups]
         found = penalties.add(phi[open_groups], fixed, chosen.members, chosen.begins, reduced, need.size)
@@ -438,6 +459,22 @@ class _Rows:
                 for place in np.flatnonzero(tied.any(axis=1) & (able != v)).tolist():
                     own, larger = self.support(v)[rows], self.support(int(able[place]))[rows]
                     found[some] |= tied[place] & ((larger > own) | ((larger == own) & (able[place] < v)))
+        return found
+
+    def released_cheaper(self, v: int, groups: _Groups) -> Flags:
+        """Per group of a level vector: whether another one releases it with the same labels, which are one group, at a
+        lower loss, or comes first."""
+        found = np.zeros(len(groups.begins), dtype=bool)
+        rows, levels = groups.members[groups.begins], self.vectors.levels
+        twice = [bool((np.diff(np.sort(column.of_row, axis=0), axis=0) == 0).any()) for column in self.columns]
+        same = (levels == levels[v])[:, np.logical_not(twice)].all(axis=1)
+        same[v] = False
+        for u in np.flatnonzero(same).tolist() if any(twice) else ():
+            alike = np.ones(len(rows), dtype=bool)
+            for column, own, other in zip(self.columns, levels[v].tolist(), levels[u].tolist(), strict=True):
+                alike &= column.of_row[own][rows] == column.of_row[other][rows]
+            loss, cheaper = self.losses(v)[rows], self.losses(u)[rows]
+            found |= alike & ((cheaper < loss) | ((cheaper == loss) & (u < v)))
         return found
 
     def _lowest(self, groups: _Groups) -> Ints:

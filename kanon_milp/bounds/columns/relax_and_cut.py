@@ -222,7 +222,8 @@ class GroupPool:
         each, first = np.arange(groups.count), at.rank_one_cuts.count
         column = np.concatenate([of_cut, np.repeat(each, lengths), each])
         bounds = np.concatenate([cut, first + sets.values[places], first + at.sets.lists + candidate])
-        every = np.concatenate([times, np.ones(len(places) + groups.count)]).astype(np.float64)
+        signs = at.packing.signs[sets.values[places]]
+        every = np.concatenate([times, signs, np.ones(groups.count)]).astype(np.float64)
         order = np.argsort(column, kind="stable")
         starts = np.searchsorted(column[order], np.arange(groups.count + 1))
         copies = groups.copies.astype(np.float64)
