@@ -19,10 +19,11 @@ from kanon_milp.methods.hybrid import limit_of_search
 from kanon_milp.methods.model_phases import RestrictedModel
 from kanon_milp.methods.outcome import Bound
 from kanon_milp.methods.phases import ByShare, Estimate, Known, Phase
-from kanon_milp.methods.required_phases import Lagrangian, LagrangianParams
+from kanon_milp.methods.required_phases import Lagrangian
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.scheduler import begun, outcome_of, run_phases
 from kanon_milp.methods.session import Session
+from kanon_milp.methods.sizes_phases import LagrangianParams
 from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.problem.problem import Problem
@@ -87,36 +88,55 @@ class GroupsLagrangian(Lagrangian):
         self._rise(known, limit, seconds, params.evaluations)
 
 
-class FewGroups(ByShare):
-    """Interchange of open candidates, and splitting of groups where they are too few.
+class Splitting(Phase):
+    """Splitting of groups until there are enough.
 
     table: of the problem without side constraints, over the instance with them.
     """
 
+    name = "splitting"
+
+    def __init__(self, table: Assignment | None) -> None:
+        self._table = table
+
+    def applies(self, known: Known) -> bool:
+        """Where there is such a table."""
+        return self._table is not None
+
+    def estimate(self, known: Known) -> Estimate:
+        """It takes little time."""
+        return Estimate(0.0, 1.0)
+
+    def run(self, known: Known, limit: Limit) -> None:
+        """Once."""
+        table, self._table = self._table, None
+        assert table is not None
+        known.keep(split_groups(known.instance, table, known.session.problem.min_groups or 1, limit))
+
+
+class FewGroups(ByShare):
+    """Interchange of open candidates, and splitting of groups where they are too few."""
+
     name = "interchange"
     numbers = FewGroupsParams
 
-    def __init__(self, table: Assignment | None) -> None:
-        self._table, self._run = table, False
+    def __init__(self) -> None:
+        self._run = False
 
     def applies(self, known: Known) -> bool:
-        """Once there are multipliers."""
-        return known.dual is not None and known.dual.open_share is not None and not self._run
+        """Once there are multipliers, where the number has a limit."""
+        limited = known.session.problem.max_groups is not None
+        return limited and known.dual is not None and known.dual.open_share is not None and not self._run
 
     def run(self, known: Known, limit: Limit) -> None:
         """Once."""
         self._run, dual, problem = True, known.dual, known.session.problem
         assert dual is not None
         assert dual.open_share is not None
-        share = limit.part(known.get(FewGroupsParams).share * limit.left)
-        params, tables = known.get(InterchangeParameters), [self._table]
-        if problem.max_groups is not None:
-            tables.append(interchange(known.instance, dual.phi, dual.open_share, problem.max_groups, share, params))
-        for table in tables:
-            if table is not None and problem.min_groups is not None:
-                known.keep(split_groups(known.instance, table, problem.min_groups, share))
-            elif table is not None:
-                known.keep(table)
+        assert problem.max_groups is not None
+        share, params = limit.part(known.get(FewGroupsParams).share * limit.left), known.get(InterchangeParameters)
+        found = interchange(known.instance, dual.phi, dual.open_share, problem.max_groups, share, params)
+        known.keep(None if found is None else split_groups(known.instance, found, problem.min_groups or 1, limit))
 
 
 def limits_groups(problem: Problem) -> bool:
@@ -133,5 +153,5 @@ def solve_few_groups(session: Session, free: Bound, table: Assignment | None) ->
     with begun(Known, session, limit, tracker) as known:
         if free.value is not None:
             tracker.higher(int(free.value / session.instance.levels.unit), cast(tuple[Backing, ...], free.backed_by))
-        run_phases(known, [GroupsLagrangian(), FewGroups(table), RestrictedModel()])
+        run_phases(known, [Splitting(table), GroupsLagrangian(), FewGroups(), RestrictedModel()])
     return session.end(outcome_of(known))

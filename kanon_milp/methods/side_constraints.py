@@ -98,6 +98,8 @@ def solve_free_first(
     free_table = None if first.groups is None else assignment_of_groups(rest.prepared, first.groups)
     result = settled(rest) or _rest_solved(rest, so_far, free_table)
     result = replace(result, phases=(*first.phases, *result.phases))
+    if first.dual is not None and (result.dual is None or result.dual.value < first.dual.value):
+        result = replace(result, dual=first.dual)
     if found is None or found.objective is None or result.proof == "optimal":
         return result
     if result.exact_objective is not None and result.exact_objective <= found.objective:
