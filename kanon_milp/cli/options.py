@@ -496,6 +496,24 @@ class SweptProblemOptions(ProblemOptions):
     """The same with lists of values for what can be swept, which may also stand beside a model file."""
 
     privacy: SweptPrivacyOptions = SweptPrivacyOptions()
+    max_groups: Annotated[
+        Any, objective_option(metavar="M", parser=str, help="Most released row types; several, such as 1,10,100.")
+    ] = None
+
+    def lists(self) -> dict[str, list[str]]:
+        """The values of each parameter that is swept; one number of groups is the problem's own."""
+        numbers = self._numbers_of_groups
+        return {**self.privacy.lists(), **({"max_groups": numbers} if len(numbers) > 1 else {})}
+
+    @property
+    def _numbers_of_groups(self) -> list[str]:
+        return [] if self.max_groups is None else values(self.max_groups, "--max-groups")
+
+    def read(self, model: Path | None) -> Asked:
+        """The problem, with the first value of each list of a requirement's parameter."""
+        numbers = self._numbers_of_groups
+        own = integer(numbers[0], "--max-groups") if len(numbers) == 1 else None
+        return ProblemOptions.read(replace(self, max_groups=own), model)
 
     def _of_model(self, model: Path) -> Asked:
         once = self.privacy.without_lists()

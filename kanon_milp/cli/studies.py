@@ -170,17 +170,17 @@ def sweep(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Solve one problem for many values of k, l or t.
+    """Solve one problem for many values of k, l, t or max_groups.
 
     Losses and bounds rise along each parameter: a table for stricter values is one for looser ones, and a bound the
     other way round.
 
     Exit codes: 0 every setting has run; 2 bad usage or input; 5 interrupted.
     """
-    asked, swept = statement.read(model), statement.privacy.lists()
+    asked, swept = statement.read(model), statement.lists()
     if not swept:
-        *others, last = (f"--{letter} {kind.swept.example}" for letter, kind in swept_kinds().items() if kind.swept)
-        raise InputError(f"name what is swept: {', '.join(others)} or {last}")
+        ways = (f"--{letter} {kind.swept.example}" for letter, kind in swept_kinds().items() if kind.swept)
+        raise InputError(f"name what is swept: {', '.join(ways)} or --max-groups 1,10,100")
     if resume and out is None:
         raise InputError("--resume goes on with the sweep in a folder; name it with --out")
     named = options.names(baselines, "--baselines", required=False)

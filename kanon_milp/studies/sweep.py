@@ -37,12 +37,14 @@ from kanon_milp.system.limit import ctrl_c_sets
 from kanon_milp.system.markup import grid
 from kanon_milp.verify import verify
 
+MAX_GROUPS = "max_groups"  # the one side constraint that is swept
 LOOK = 0.2  # seconds between two looks at whether somebody wants an end
 
 
 @dataclass(frozen=True, init=False)
 class Setting:
-    """The parameters that are swept, exact, by the letters of their requirements, such as `Setting(k=5)`.
+    """The parameters that are swept, exact, by the letters of their requirements, such as `Setting(k=5)`, and
+    max_groups.
 
     Each is an attribute as well: an integer or a fraction, None for one that is not swept.
     """
@@ -50,14 +52,14 @@ class Setting:
     values: tuple[tuple[str, Fraction], ...]
 
     def __init__(self, **values: Fraction | int) -> None:
-        unknown = values.keys() - swept_kinds().keys()
+        unknown = values.keys() - set(swept_names())
         if unknown:
             raise TypeError(f"no requirement is swept by {', '.join(sorted(unknown))}")
-        given = ((letter, Fraction(values[letter])) for letter in swept_kinds() if letter in values)
+        given = ((letter, Fraction(values[letter])) for letter in swept_names() if letter in values)
         object.__setattr__(self, "values", tuple(given))
 
     def __getattr__(self, letter: str) -> Any:
-        if letter == "values" or letter not in swept_kinds():
+        if letter == "values" or letter not in swept_names():
             raise AttributeError(letter)
         value = self.given.get(letter)
         return int(value) if value is not None and is_integer(letter) else value
@@ -73,8 +75,9 @@ class Setting:
         return ",".join(f"{name}={value}" for name, value in self.given.items())
 
     def as_dict(self) -> dict[str, Any]:
-        """As plain data; fractions exact, as text."""
-        values = {letter: getattr(self, letter) for letter in swept_kinds()}
+        """As plain data; fractions exact, as text. `max_groups` only where it is swept."""
+        names = [*swept_kinds(), *self.given.keys() - swept_kinds().keys()]
+        values = {letter: getattr(self, letter) for letter in names}
         return {letter: str(value) if isinstance(value, Fraction) else value for letter, value in values.items()}
 
     def looser_than(self, other: Setting) -> bool:
@@ -83,7 +86,8 @@ class Setting:
 
     def of(self, problem: Problem) -> Problem:
         """The problem with these parameters in place of its own; its other requirements stay as they are."""
-        given = {letter: REQUIREMENTS[letter](**{letter: getattr(self, letter)}) for letter in self.given}
+        letters = [letter for letter in self.given if letter != MAX_GROUPS]
+        given = {letter: REQUIREMENTS[letter](**{letter: getattr(self, letter)}) for letter in letters}
         assert isinstance(problem.privacy, tuple)
         privacy: list[Any] = []
         for each in problem.privacy:
@@ -95,7 +99,8 @@ class Setting:
                 privacy.append(replace(each, **{letter: getattr(self, letter)}))
                 del given[letter]
         privacy += given.values()
-        return replace(problem, privacy=privacy, name=f"{problem.title}, {self.name}")
+        most = problem.max_groups if self.max_groups is None else self.max_groups
+        return replace(problem, privacy=privacy, max_groups=most, name=f"{problem.title}, {self.name}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,9 +143,9 @@ class SweepRow:
 
     def __getattr__(self, letter: str) -> Any:
         """A parameter of the setting as in the data frame: k is an integer, l and t are text such as "3/2"."""
-        if letter == "setting" or letter not in swept_kinds():
+        if letter == "setting" or letter not in swept_names():
             raise AttributeError(letter)
-        return self.setting.as_dict()[letter]
+        return self.setting.as_dict().get(letter)
 
     @property
     def gap(self) -> float | None:
@@ -197,7 +202,7 @@ class Sweep(text_tables.Tabular):
 
     def texts(self) -> list[list[str]]:
         """A header and a row a setting: cells as text. A last column has notes where a row's run was interrupted."""
-        swept = [name for name in swept_kinds() if any(name in row.setting.given for row in self.rows)]
+        swept = [name for name in swept_names() if any(name in row.setting.given for row in self.rows)]
         table = [[*swept, "loss", "bound", "gap %", "proof", "seconds", *self.measured]]
         for row in self.rows:
             gap = None if row.gap is None else 100 * row.gap
@@ -229,7 +234,8 @@ def sweep(
 ) -> Sweep:
     """Solve a problem of least loss for all combinations of the parameters that are given.
 
-    swept: k, l, t, or what a requirement of one's own declares: values to take in place of the problem's own. method,
+    swept: k, l, t, what a requirement of one's own declares, or max_groups: values to take in place of the problem's
+    own. method,
     time_limit (seconds, of each setting), threads, seed: as for `solve`. The strictest settings come first, since their
     tables are starts for the looser ones. baselines: names of methods whose tables are measured as well, as they are.
     processes: settings at once, on this machine; dask: address of a scheduler on whose workers they run instead. known:
@@ -240,7 +246,7 @@ def sweep(
     was ended. Raises InputError for other objectives and for parameters that are none.
     """
     expect_problem(problem, "sweep")
-    if unknown := swept.keys() - swept_kinds().keys():
+    if unknown := swept.keys() - set(swept_names()):
         raise TypeError(f"sweep() got an unexpected keyword argument {min(unknown)!r}")
     if problem.objective != "loss":
         raise InputError(f"sweep is about losses, and the objective is {problem.objective}")
@@ -279,13 +285,20 @@ def sweep(
     return Sweep(problem, combined(problem, there), ended, tuple(asked))
 
 
+def swept_names() -> list[str]:
+    """What can be swept."""
+    return [*swept_kinds(), MAX_GROUPS]
+
+
 def is_integer(letter: str) -> bool:
     """Whether the parameter that a requirement is asked for by is an integer."""
-    return REQUIREMENTS[letter].parameters[letter].types == INTEGER
+    return letter == MAX_GROUPS or REQUIREMENTS[letter].parameters[letter].types == INTEGER
 
 
 def stricter(letter: str) -> int:
     """1 where larger values ask for more, -1 where smaller ones do."""
+    if letter == MAX_GROUPS:
+        return -1
     swept = REQUIREMENTS[letter].swept
     assert swept is not None
     return swept.stricter
@@ -294,7 +307,7 @@ def stricter(letter: str) -> int:
 def settings(swept: Mapping[str, Iterable[Any] | None]) -> list[Setting]:
     """All combinations. Raises InputError where nothing is swept, or a value is no number."""
     found: dict[str, list[Any]] = {}
-    for name in swept_kinds():
+    for name in swept_names():
         if (values := swept.get(name)) is None:
             continue
         exact = [exact_number(value, name) for value in listed(values, f"sweep: {name}", "a list of values")]
@@ -304,7 +317,7 @@ def settings(swept: Mapping[str, Iterable[Any] | None]) -> list[Setting]:
             raise InputError(f"sweep: {name}: an integer is expected")
         found[name] = list(dict.fromkeys(exact))
     if not found:
-        *others, last = swept_kinds()
+        *others, last = swept_names()
         raise InputError(f"sweep: name what is swept: {', '.join(others)} or {last}")
     return [Setting(**dict(zip(found, values, strict=True))) for values in itertools.product(*found.values())]
 
@@ -412,6 +425,7 @@ def _runs(
 
 WIDTH, HEIGHT = 460, 300
 BEST, BOUND = "best found", "bound"
+TITLES = {MAX_GROUPS: "largest number of groups"}
 FORMAT = ",.6~r"  # plain numbers, no zeros at the end
 LOGARITHMIC, MOST_TICKS = 20, 12  # largest by smallest parameter; parameters that all have a tick
 
@@ -425,12 +439,13 @@ def _chart(frame: pl.DataFrame, baselines: Sequence[str]) -> Any:
     alt = optional("altair", "report", "a picture of a sweep")
     if frame.is_empty():
         raise InputError("there is nothing to draw: no setting was run")
-    given = [name for name in swept_kinds() if frame[name].null_count() == 0]
+    names = [name for name in swept_names() if name in frame.columns]
+    given = [name for name in names if frame[name].null_count() == 0]
     along, *panels = [name for name in given if frame[name].n_unique() > 1] or given[:1]
     # exact parameters are text
     number = [float(Fraction(str(value))) for value in frame[along]]
     title = ", ".join(f"{name} = {{{name}}}" for name in panels)
-    panel = [title.format(**row) for row in frame.select(*swept_kinds()).iter_rows(named=True)]
+    panel = [title.format(**row) for row in frame.select(*names).iter_rows(named=True)]
     frame = frame.with_columns(pl.Series("along", number), pl.Series("panel", panel))
     order, known = [BEST, BOUND, *baselines], {BEST: "objective", BOUND: "bound"}
     series = [
@@ -448,7 +463,7 @@ def _chart(frame: pl.DataFrame, baselines: Sequence[str]) -> Any:
     wide = values[0] > 0 and values[-1] >= LOGARITHMIC * values[0]
     scale = alt.Scale(type="log" if wide else "linear", zero=False, nice=False, padding=12)
     axis = alt.Axis(values=values if len(values) <= MOST_TICKS else alt.Undefined, format=FORMAT, grid=False)
-    x = alt.X("along:Q", title=along, scale=scale, axis=axis)
+    x = alt.X("along:Q", title=TITLES.get(along, along), scale=scale, axis=axis)
     y = alt.Y("loss:Q", title="information lost", axis=alt.Axis(format=FORMAT, gridColor="#e8e8e8"))
     colours = [COLOURS[i % len(COLOURS)] for i in (0, 0, *range(1, len(baselines) + 1))]
     dashes = [[1, 0], [4, 3], *([1, 0] for _ in baselines)]

@@ -21,7 +21,7 @@ from kanon_milp.problem.privacy.registry import REQUIREMENTS, kind_named, swept_
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.table import read_frame
 from kanon_milp.studies.output import COLUMNAR, FILES, json_text, table_files
-from kanon_milp.studies.sweep import Run, Setting, Sweep
+from kanon_milp.studies.sweep import MAX_GROUPS, Run, Setting, Sweep
 from kanon_milp.system.files import Fill, check_folder, holding, make_folder, write_together
 from kanon_milp.verify import verify
 
@@ -176,9 +176,9 @@ class SweepFolder:
         self._folder, self._problem = folder, problem
         inputs = describe_input(problem, fingerprints(problem))
         described = describe_problem(problem, (0, 0))
-        names = {REQUIREMENTS[letter].name for letter in swept}
+        names = {REQUIREMENTS[letter].name for letter in swept if letter != MAX_GROUPS}
         kept = [each for each in described["requirements"] if each["name"] not in names or "quasi_identifiers" in each]
-        left_out = {"t_in", "t_in_star", *swept_kinds()}
+        left_out = {"t_in", "t_in_star", *swept_kinds(), *({MAX_GROUPS} & set(swept))}
         described = {name: value for name, value in described.items() if name not in left_out}
         named = [getattr(each, "values", None) for each in problem.requirements]
         if any(each is not None for each in named):  # sensitive values are cells

@@ -25,7 +25,7 @@ from command_line import run
 from effort import examples, some
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import optimum
+from oracle import cheapest, optimum
 from present import present
 from strategies import Case, cases
 
@@ -46,6 +46,19 @@ def test_each_setting_has_the_optimum(case: Case) -> None:
         expected = optimum(case.rows, present(row.setting.k), **case.judged())
         assert row.proof == ("infeasible" if expected is None else "optimal")
         assert row.objective == expected
+
+
+@given(cases(max_rows=7, sides=False))
+@settings(deadline=None, max_examples=examples(60, 6))
+def test_each_largest_number_of_groups_has_the_optimum(case: Case) -> None:
+    problem, numbers = case.problem(), range(1, 4)
+    found = km.sweep(problem, max_groups=numbers)
+    least = cheapest(case.rows, case.k, **case.judged())
+    for row, most in zip(found.rows, numbers, strict=True):
+        losses = [loss for groups, loss in least.items() if groups <= most]
+        assert row.proof == ("optimal" if losses else "infeasible")
+        assert row.objective == min(losses, default=None)
+        assert (row.max_groups, row.as_dict()["max_groups"]) == (most, most)
 
 
 @some("form", ["frequency", "distinct"])
@@ -273,6 +286,19 @@ def test_lists_that_are_none(tmp_path: Path, k: str) -> None:
     found = run(*command(tmp_path, "--k", k))
     assert found.returncode == 2
     assert found.stderr.count("error") == 1
+
+
+def test_largest_numbers_of_groups_are_swept_and_one_is_not(tmp_path: Path) -> None:
+    out = ["--out", str(tmp_path / "out")]
+    found = run(*command(tmp_path, "--k", "3", "--max-groups", "1..2,9", *out, "--json"))
+    rows = json.loads(found.stdout)
+    assert [(row["k"], row["max_groups"], row["proof"]) for row in rows] == [(3, m, "optimal") for m in (1, 2, 9)]
+    assert rows[0]["objective"] == 360 > rows[1]["objective"] > rows[2]["objective"]
+    again = json.loads(run(*command(tmp_path, "--k", "3", "--max-groups", "1..2,9", *out, "--resume", "--json")).stdout)
+    assert again == rows
+    other = json.loads(run(*command(tmp_path, "--k", "3,4", "--max-groups", "2", "--json")).stdout)
+    assert other[0]["objective"] == rows[1]["objective"]
+    assert "max_groups" not in other[0]
 
 
 def test_a_model_file_is_swept(tmp_path: Path) -> None:
