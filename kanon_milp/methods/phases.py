@@ -26,6 +26,7 @@ from kanon_milp.presolve.reductions import Dropped, Reduction
 from kanon_milp.problem.arguments import instance_of, text, wrong
 from kanon_milp.problem.privacy.base import facts_of
 from kanon_milp.solvers import StopReason
+from kanon_milp.solvers.model import EXACT
 from kanon_milp.solvers.proof import Backing
 from kanon_milp.system.arrays import Flags, Floats
 from kanon_milp.system.extras import Plugins
@@ -77,6 +78,15 @@ def limits_emd(instance: Instance) -> bool:
     """Whether the cost of moving sensitive values is limited, as by t-closeness: models of that take longer."""
     requirements, table = instance.problem.requirements, instance.table_group
     return any(fact.emd is not None for each in requirements for fact in facts_of(each, table))
+
+
+def beyond_solvers(instance: Instance) -> bool:
+    """Whether the limits of t-closeness need coefficients that floating point does not hold exactly, so that no solver
+    is given a model of them."""
+    requirements, table = instance.problem.requirements, instance.table_group
+    limits = [fact.emd for each in requirements for fact in facts_of(each, table) if fact.emd is not None]
+    largest = (max(each.t.denominator, each.t.numerator * instance.types.n) * each.space.scale for each in limits)
+    return max(largest, default=0) > EXACT
 
 
 class MoreThanSizes(ABC):

@@ -21,7 +21,7 @@ from kanon_milp.methods.arguments import (
     not_searched,
 )
 from kanon_milp.methods.fpt import solve_fpt
-from kanon_milp.methods.phases import Estimate, RestrictedModelParams, few_options, limits_emd
+from kanon_milp.methods.phases import Estimate, RestrictedModelParams, beyond_solvers, few_options, limits_emd
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
 from kanon_milp.presolve.infeasibility import side_constraints
@@ -352,7 +352,7 @@ def estimates(
     if prepared.obstacle is not None or prepared.shortage is not None:
         return found
     found["search"] = Estimate(seconds, params.search_gain)
-    if prepared.priced:  # no model can be stated
+    if prepared.priced or beyond_solvers(instance):  # no model can be stated, or solved
         return {"milp": Estimate(seconds, 0.0), "search": found["search"]}
     # for k = 2 under all patterns the hybrid method is as quick where its core problem is one model, and quicker where
     # groups of three are too many; for l = 2 it is far from a proof

@@ -221,9 +221,13 @@ class Session:
         """As `finish`, with a partition of the table's rows into groups, each of which is released as cheaply as the
         recoding allows.
 
-        partition: over `prepared.before.types`. Its groups need no candidates of `instance`.
+        partition: over `prepared.before.types`. Its groups need no candidates of `instance`. Raises SolverError for one
+        that does not place each row exactly once.
         """
-        found = released_partition(self.prepared.before, partition)
+        try:
+            found = released_partition(self.prepared.before, partition)
+        except KanonError as error:
+            raise type(error)(f'the method "{self.method}": session.finish_partition: {error}') from error
         if found is None:
             return self.finish(None, bound=bound, message=NO_COMMON_ROW)
         instance, assignment = found

@@ -25,6 +25,7 @@ from kanon_milp.heuristics.greedy import suppress_all
 from kanon_milp.methods import phases, registry
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import prepare
+from kanon_milp.presolve.partition import Partition
 from kanon_milp.problem.distances import EqualDistance
 from kanon_milp.problem.privacy.registry import add
 from kanon_milp.solvers import Availability, LinearModel, RawResult, SolverCall, SolverOptions, StopReason, get
@@ -238,6 +239,17 @@ def ints(*numbers: int) -> Any:
 def test_an_assignment_that_is_none(method: Any, assignment: Any, kind: type[Exception], said: str) -> None:
     with pytest.raises(kind, match=said):
         method(lambda session: session.finish(assignment(session)))
+
+
+def test_a_partition_that_places_rows_twice_is_named(method: Any) -> None:
+    def twice(session: km.Session) -> km.Result:
+        types = session.prepared.before.types
+        each = np.arange(types.count)
+        two = np.concatenate([each, each])
+        return session.finish_partition(Partition(np.zeros_like(two), two, np.tile(types.counts, 2)))
+
+    with pytest.raises(km.SolverError, match=r'^the method "told": session\.finish_partition: .*exactly once$'):
+        method(twice)
 
 
 def test_the_cost_and_order_of_an_assignment_are_not_taken_on_trust(method: Any) -> None:

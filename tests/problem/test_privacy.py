@@ -317,3 +317,13 @@ def test_coefficients_beyond_floating_point_prove_nothing(solver: str) -> None:
     assert (found.stop_reason, found.proof) == ("error", "none")
     assert "which floating point does not hold exactly" in found.message
     assert km.solve(problem, method="milp", formulation="groups").require_optimal().objective == 6
+
+
+def test_auto_takes_a_method_that_proves_what_no_solver_may_have() -> None:
+    rows, values = ["00", "11", "12", "10", "22"], ["1000000000", *["479862.568539"] * 4]
+    values[2] = "1"
+    frame = pl.DataFrame({"a": [row[0] for row in rows], "b": [row[1] for row in rows], "s": values})
+    table = km.Table.from_frame(frame, ["a", "b"], "s")
+    problem = km.Problem(table, km.TCloseness("0.998999999", distance=NumericDistance()))
+    found = km.solve(problem, time_limit=20).require_optimal()
+    assert found.objective == km.solve(problem, method="subset_dp").require_optimal().objective
