@@ -190,7 +190,8 @@ class Result:
         Where the session has none they are computed first, which takes up to a minute; a second call computes again.
         Under requirements about sensitive attributes the bound with these inside the subproblems is computed too, up to
         another minute, and stated where it proves more. The bound can be lower than `bound`, which a solver may have
-        raised, and says nothing about side constraints, nor about what was added to a model.
+        raised. Of side constraints it states numbers of groups, where it counts on them; it says nothing about a cost
+        bound, nor about what was added to a model.
 
         time_limit: seconds. interrupt: set by whoever wants it to stop. Raises InputError where the loss is not what is
         minimized, NotProvenError where it has to end before there is a certificate, and where there are too many level
