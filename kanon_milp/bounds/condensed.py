@@ -12,9 +12,9 @@ apart, as many of the cheapest of its supply, κ_h - 1 at most: with a wanted ro
 with wanted pairs keeps its own variable, unless the supply has κ_h - 1 rows at no higher extra cost. Row types with
 the same f_i and the same pairs are then one (`reductions.signature`).
 
-No others are opened, so packing cuts and conflicts hold here as they do there, and the optimum is a lower bound
-whatever is taken for ample. Where ample groups keep enough rows, and no two groups want the same fillers, its point is
-a solution of the instance, and optimal.
+No others are opened, so packing cuts hold here as they do there, and the optimum is a lower bound whatever is taken for
+ample. Where ample groups keep enough rows, and no two groups want the same fillers, its point is a solution of the
+instance, and optimal.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from kanon_milp.bounds.packing_cuts import NO_SETS, PackingCuts, TypeSets, cliques, conflicts
+from kanon_milp.bounds.packing_cuts import NO_SETS, PackingCuts, TypeSets
 from kanon_milp.formulations.arrays import Constraints, large_enough, linked, placed, program
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
@@ -44,7 +44,7 @@ class Condensed:
     its merged row type, its position in `candidates`, and w - f (w where there is no f). candidates: int64 (C,);
     least: κ (C,). of_supply (S,), extra (S,), supply (S,): position in `candidates`, extra cost, and rows at that.
     merged: int64 (t,), merged row type of each row type, -1 for those that are not told apart. ample: as it was given.
-    limits, nested: packing cuts, at most so many of the candidates at these positions, conflicts among them.
+    limits, nested: packing cuts, at most so many of the candidates at these positions.
     """
 
     instance: Instance
@@ -122,9 +122,7 @@ class Condensed:
         return np.concatenate([x, z, y])
 
 
-def condense(
-    instance: Instance, ample: Flags, apart: Flags, sets: TypeSets = NO_SETS, *, conflicting: bool = True
-) -> Condensed:
+def condense(instance: Instance, ample: Flags, apart: Flags, sets: TypeSets = NO_SETS) -> Condensed:
     """Condense an instance of sizes alone, without side constraints.
 
     ample: bool (G,), candidates that are taken to be open and large enough. apart: bool (t,), row types that are told
@@ -170,7 +168,6 @@ def condense(
     has_ample = f < NOWHERE
     packing = PackingCuts.of(instance, sets)
     nested = [position[each[useful[each]]] for each in packing.nested.each()]
-    one_only = cliques(*conflicts(instance, chosen if conflicting else chosen[:0]))
     return Condensed(
         instance=instance,
         ample=ample,
@@ -187,6 +184,6 @@ def condense(
         extra=extras[at_tier],
         supply=supply[of_supply, at_tier],
         merged=merged,
-        limits=np.concatenate([packing.limits, np.ones(one_only.lists, dtype=np.int64)]),
-        nested=Ragged.of((each.tolist() for each in [*nested, *one_only.each()]), np.int64),
+        limits=packing.limits,
+        nested=Ragged.of((each.tolist() for each in nested), np.int64),
     )

@@ -72,7 +72,6 @@ class CondensedParams:
     slow_seconds: float = number(2.0, "seconds, from which on a model is slow")
     closings: int = number(5, "of groups that are too small, until there is a table")
     free: int = number(600, "candidates that a repair decides anew, at most")
-    conflicts: bool = number(True, "whether they say so where candidates have too few rows for two groups")
 
 
 @dataclass(eq=False)

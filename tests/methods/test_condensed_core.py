@@ -54,7 +54,7 @@ def test_what_is_open_costs_no_less_in_the_next_model_than_in_the_table(
 
 @pytest.fixture(scope="module")
 def condensed() -> Condensed:
-    """Nothing but complete suppression is ample; few columns, since all conflicts among the others are looked for."""
+    """Nothing but complete suppression is ample."""
     instance = prepare(census_problem(60, 3, Q8[1:6]))
     ample = instance.candidates.support == instance.types.counts.sum()
     return condense(instance, ample, np.zeros(instance.types.count, dtype=bool))
