@@ -230,12 +230,9 @@ class CondensedCore:
         assert self.known.dual is not None
         return self.known.dual
 
-    def _condense(self, instance: Instance, ample: Flags, apart: Flags) -> Condensed:
-        return condense(instance, ample, apart, self._dual.sets, conflicting=self.params.conflicts)
-
     def _condensed(self, instance: Instance, ample: Flags, apart: Flags) -> Condensed | None:
         """What condensing leaves, None where it is too much."""
-        found = self._condense(instance, ample, apart)
+        found = condense(instance, ample, apart, self._dual.sets)
         left = len(found.pair) + len(found.supply)
         return found if left <= self.params.worth * instance.candidates.pairs else None
 
@@ -343,7 +340,7 @@ class CondensedCore:
             scarce = condensed.ample & ~ample
             if turn == self.params.repairs or not scarce.any() or limit.over:
                 break
-            condensed = self._condense(condensed.instance, ample, apart)
+            condensed = condense(condensed.instance, ample, apart, self._dual.sets)
             free = near(condensed, scarce, self.params.free)
             found = None if free is None else self._repair(held(condensed, point.opened, free), limit)
             if found is None:

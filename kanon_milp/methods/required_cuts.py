@@ -15,14 +15,11 @@ from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.annealing import SeenPairs
 from kanon_milp.heuristics.group_check import GroupCheck
-from kanon_milp.heuristics.neighbourhoods import NeighbourhoodParameters, Sizes
 from kanon_milp.heuristics.rounding import RoundingParameters, dive
-from kanon_milp.heuristics.state import cell_cost
 from kanon_milp.heuristics.valued_annealing import ValuedAnnealingParameters, anneal
 from kanon_milp.heuristics.valued_construction import PricedCandidates
-from kanon_milp.heuristics.valued_neighbourhoods import Landscape, rebuild
 from kanon_milp.heuristics.worker_pool import Effort
-from kanon_milp.methods.phases import Known, RestrictedModelParams
+from kanon_milp.methods.phases import Known
 from kanon_milp.methods.sizes_phases import CutParams, small_groups
 from kanon_milp.solvers import Progress
 from kanon_milp.system.arrays import Flags
@@ -38,12 +35,6 @@ class ValuedCutParams:
     row_types: int = number(3_000, "of one master problem, at most")
     proof_margin: float = number(1.5, "times what the last proof has taken are left for the next one")
     slow: float = number(0.4, "times what cuts have taken so far is too long for the next unit: branching is faster")
-    narrow: float = number(
-        0.5, "cells, up to which candidates cost more by the multipliers, in the first model of few pairs"
-    )
-    narrow_pairs: float = number(3.0, "times that, the same for pairs")
-    wider: float = number(1.5, "times that, after a model that was solved to the end")
-    narrower: float = number(0.85, "times that, after one that was not")
     diving_share: float = number(0.8, "of a search, for diving", most=1)
     less_diving: float = number(0.2, "the same after a search whose dives have found nothing")
     dives: int = number(100, "in one search, at most")
@@ -69,8 +60,7 @@ class RequiredCuts:
         self.rounds: CutRounds | None = None
         self._fixing: ReducedCosts | None = None
         self._turns, self._seconds = 0, 0.0  # of rounds with cuts, and seconds of all rounds
-        self._proof_seconds, self._width = 0.0, self.params.narrow
-        self._dive_seconds, self._diving_share = 0.0, self.params.diving_share
+        self._proof_seconds, self._dive_seconds, self._diving_share = 0.0, 0.0, self.params.diving_share
 
     @property
     def begun(self) -> bool:
@@ -129,11 +119,8 @@ class RequiredCuts:
         return found
 
     def dive(self, effort: Effort, seed: int, seen: SeenPairs | None) -> None:
-        """Tables by diving, each annealed, in a share of the time. Only where it is `converged`. seen: as in `anneal`.
-
-        The rest is for `narrow`, whose models may need more than a few seconds: where dives find nothing, the two take
-        turns.
-        """
+        """Tables by diving, each annealed, in a share of the time: where dives find nothing, in a small one every other
+        time. Only where it is `converged`. seen: as in `anneal`."""
         instance, point, before = self.session.instance, self.point, self.tracker.best
         keep, pool = self.known.keep, self.known.pool
         check, effort = GroupCheck(instance), effort.part(self._diving_share * effort.left)
@@ -155,27 +142,6 @@ class RequiredCuts:
         usual = self.params.diving_share
         fruitless = self.tracker.best is before and self._diving_share == usual
         self._diving_share = self.params.less_diving if fruitless else usual
-
-    def narrow(self, effort: Effort, seed: int) -> None:
-        """All rows at once with the few pairs near the multipliers, then with more of them. Only where it is `begun`.
-
-        These multipliers say so much better which pairs a good table has that the model can be solved to the end.
-        """
-        session, instance = self.session, self.session.instance
-        cell, check = cell_cost(instance), GroupCheck(instance)
-        done, params = True, self.known.get(NeighbourhoodParameters)
-        while done and self.tracker.best is not None and not effort.ended(self.tracker.best.cost):
-            allowed = self.near(self._width * cell, self.params.narrow_pairs * self._width * cell)
-            if int(allowed.sum()) > self.known.get(RestrictedModelParams).pairs:
-                return
-            table, done = rebuild(
-                Landscape(instance, allowed, check, params), self.tracker.best, session.adapter, session.options,
-                self.known.pool, effort, seed, self.tracker.better, Sizes(instance.types.n, 1.0, math.inf), params,
-            )  # fmt: skip
-            self.known.keep(table)
-            self._width *= self.params.wider if done else self.params.narrower
-            if allowed.all():
-                return  # there is no wider one
 
     def _show(self, value: float) -> None:
         self.tracker.show(Progress(0.0, None, value))

@@ -55,10 +55,9 @@ class ValuedSearchParams:
     least_share: float = number(0.1, "of a search, for each of annealing and neighbourhoods", most=1)
     worthwhile: float = number(0.002, "part of the loss, below which what annealing gains in a turn is little")
     slower_share: float = number(0.5, "of the next search, at most, for annealing that has gained little", most=1)
-    narrow_share: float = number(
-        0.7, "of the time for neighbourhoods, for models of all rows by multipliers with cuts", most=1
+    seen_share: float = number(
+        0.5, "of the time for neighbourhoods, for those over the pairs that annealings have seen", most=1
     )
-    seen_share: float = number(0.5, "the same, for neighbourhoods over the pairs that annealings have seen", most=1)
     seen_seconds: float = number(8.0, "for one of these")
     near_gap: float = number(0.05, "relative gap, up to which pairs near the multipliers are looked at")
     near_open: float = number(1.5, "cells, up to which candidates of these cost more by the multipliers")
@@ -175,8 +174,6 @@ class RequiredSearch:
 
     def _rebuild(self, proof: Proof, effort: Effort, seed: int) -> None:
         """Neighbourhoods of the best table: over the pairs that annealings have seen, then near the multipliers."""
-        if self._cuts.begun and not effort.counted:
-            self._cuts.narrow(effort.part(self.params.narrow_share * effort.left), seed)
         count = effort.neighbourhoods
         if self._seen and count != 1:
             some = (
