@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 from command_line import run
-from effort import seeds, some
+from effort import seeds
 from oracle import optimum
 
 import kanon_milp as km
@@ -35,7 +35,7 @@ def groups_of(result: km.Result) -> list[list[int]]:
     return [np.flatnonzero(result.groups == number).tolist() for number in np.unique(result.groups)]
 
 
-@some("name", FAMILIES)
+@pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])  # more of the same
 def test_the_stated_optimum_is_the_one_that_is_found(name: str, seed: int) -> None:
     found = generate(name, seed=seed)
