@@ -127,7 +127,8 @@ class _PricedSearch:
         share = self.params.cut_share if self.ascent.stalled and self._worth_cuts else self.params.bound_share
         self._raise(self.limit.part(share * self.seconds))
         if not (self.limit.over or self._enough):
-            self._search(ends)
+            # a look that takes longer than the bound's share leaves the search its own
+            self._search(min(max(ends, time.perf_counter() + (1 - share) * self.seconds), self.limit.ends))
         self.idle = math.isinf(left) and before == (self._cost, self.proven)
 
     @property
