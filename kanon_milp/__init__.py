@@ -63,6 +63,8 @@ if TYPE_CHECKING:
     from kanon_milp.solvers import SolverAdapter as SolverAdapter
     from kanon_milp.solvers import register_solver as register_solver
     from kanon_milp.studies import datasets as datasets
+    from kanon_milp.studies.apply import Applied as Applied
+    from kanon_milp.studies.apply import apply as apply
     from kanon_milp.studies.attack import Attack as Attack
     from kanon_milp.studies.attack import attack as attack
     from kanon_milp.studies.comparison import Comparison as Comparison
@@ -116,6 +118,7 @@ _HOMES = {
     "presolve.assignment": ("Assignment",),
     "presolve.row_types": ("RowTypes", "compress"),
     "methods.solve": ("build_model", "solve", "solve_model"),
+    "studies.apply": ("Applied", "apply"),
     "studies.comparison": ("Comparison", "boxes", "compare"),
     "studies.inspection": ("Inspection", "inspect"),
     "studies.attack": ("Attack", "attack"),

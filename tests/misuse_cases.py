@@ -218,6 +218,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
             "released": "truth",
         },
     ),
+    "apply": (km.apply, {"earlier": "nowhere", "table": FRAME}, {"earlier": "", "table": "frame", "suppress": "truth"}),
     "build_model": (km.build_model, {"problem": PROBLEM}, {"problem": "", "formulation": ""}),
     "compress": (
         km.compress,
@@ -490,6 +491,7 @@ DISTANCES: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] 
 }
 # what the package makes itself, errors, and what is no function
 MADE = {
+    "Applied",
     "Assignment",
     "Comparison",
     "Sweep",

@@ -10,6 +10,7 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from kanon_milp import __version__
+from kanon_milp.cli.apply import apply
 from kanon_milp.cli.exit_codes import Interrupted, signals
 from kanon_milp.cli.help import HELP, NAMES_THE_NEAREST, Command, UsageError, examples, option_of_the_command
 from kanon_milp.cli.instances import generate, library, models
@@ -34,6 +35,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {  # with exa
             "verify arx.csv --qi zip,age,sex --sensitive disease --k 5 --l 2",
         ),
     ),
+    "apply": (apply, ("apply out people-july.csv --out july", "apply out people-july.csv --suppress --out july")),
     "report": (report, ("report out",)),
     "compare": (compare, (f"compare {TABLE} --k 5 --released arx.csv --to table.tex",)),
     "attack": (attack, (f"attack {TABLE} --k 5 --released out/anonymized.csv",)),

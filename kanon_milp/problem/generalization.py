@@ -32,13 +32,17 @@ A_NUMBER = "a number, such as 37, 2.5, 1,234.50 or, with a decimal comma through
 SERIES = "a column: a series of a data frame, or a list of values,"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Rule:
     """How a hierarchy was made. way: a key of WAYS. arguments: those of its function, with all that it found out of the
     column, so that another column gets the same labels for the same values."""
 
     way: str
     arguments: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        """Its names, and no value of the column."""
+        return printable(f"<Rule {self.way}: {', '.join(self.arguments)}>")
 
 
 # key of [recoding] in model files, and option → the function of Hierarchy, and its first argument beside the column

@@ -32,7 +32,7 @@ def model_content(problem: Problem, folder: Path, solver: Mapping[str, Any] | No
     """
     content = {
         "name": None if problem.name == NAMELESS else problem.name,
-        "data": _data(problem.table, folder),
+        "data": data_entry(problem.table, folder),
         "privacy": {"requirements": [_requirement(each, folder) for each in _asked(problem)]},
         "recoding": _recoding(problem.recoding, problem.table, folder),
         "problem": _sides(problem),
@@ -110,7 +110,8 @@ def _asked(problem: Problem) -> Sequence[Requirement]:
     return [problem.privacy] if isinstance(problem.privacy, Requirement) else problem.privacy
 
 
-def _data(table: Table, folder: Path) -> dict[str, Any]:
+def data_entry(table: Table, folder: Path) -> dict[str, Any]:
+    """The table [data] of a model file in this folder."""
     roles, csv = table.roles, table.csv
     file = None if table.query is not None else path_from(folder, table.source)
     found: dict[str, Any] = {

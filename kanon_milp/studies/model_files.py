@@ -76,15 +76,16 @@ def read_model(path: str | Path) -> ModelFile:
     return read_content(parse_toml(path), path)
 
 
-def read_content(raw: Mapping[str, Any], path: Path) -> ModelFile:
-    """The model file with this content. path: names are relative to its folder, and messages name it."""
+def read_content(raw: Mapping[str, Any], path: Path, table: Table | None = None) -> ModelFile:
+    """The model file with this content. path: names are relative to its folder, and messages name it. table: in place
+    of the one that it names."""
     from kanon_milp.studies.schema import checked  # takes a while to import
 
     content = checked(dict(raw), path)
     data = content.get("data")
     if data is None:
         raise InputError(f"{path}: the table [data] is missing")
-    table = _table(data, path)
+    table = _table(data, path) if table is None else table
     recoding = _recoding(content.get("recoding", {}), table, path)
     privacy = _privacy(content.get("privacy", {}), table, path)
     sides = dict(content.get("problem", {}))

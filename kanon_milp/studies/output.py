@@ -24,6 +24,7 @@ from kanon_milp.problem.csv_files import csv_bytes, csv_text
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.table import Table, is_text
 from kanon_milp.studies.metrics import describe_release
+from kanon_milp.studies.model_content import model_content
 from kanon_milp.system.arrays import Ints
 from kanon_milp.system.files import Fill, check_folder, make_folder, write_together
 from kanon_milp.system.limit import NO_LIMIT, Limit, Over
@@ -79,6 +80,7 @@ COLUMNAR: dict[str, tuple[str, Callable[[pl.DataFrame, io.BytesIO], object]]] = 
     "arrow": ("anonymized.arrow", pl.DataFrame.write_ipc),
 }
 CLAIM = "result.json"
+STATEMENT = "model"  # key of it: the content of a model file that states the problem
 PAGE = "report.html"  # beside it, where the page of a result goes by default
 NO_MEASURES = "there was no time to measure what the release costs and protects, column by column"
 FILES = ("anonymized.csv", *(name for name, _ in COLUMNAR.values()), "groups.csv", CLAIM)
@@ -117,6 +119,10 @@ def described(result: Result, model: Path | None = None, limit: Limit = NO_LIMIT
             found["measures"] = limit.call(describe_release, result.problem, result.table, result.report)
         except Over:
             found["message"] = "; ".join(each for each in (found["message"], NO_MEASURES) if each)
+    try:
+        found[STATEMENT] = model_content(result.problem, Path())
+    except InputError:  # what no model file can name
+        found[STATEMENT] = None
     file = None if model is None else {"file": str(model), "sha256": sha256_of(model)}
     return {**found, "input": {"model": file, **found["input"]}}
 
