@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -225,16 +226,28 @@ def _parts(interval: Interval) -> tuple[int, int, int, int]:
     return low.numerator, low.denominator, high.numerator, high.denominator
 
 
-def relaxations_of(instance: Instance) -> list[Relaxation]:
-    """The views of a problem's requirements, at least one for each sensitive attribute that they are about."""
-    problem, found = instance.problem, []
+def relaxations_of(instance: Instance) -> tuple[Relaxation, ...]:
+    """The views of a problem's requirements, at least one for each sensitive attribute that they are about.
+
+    They are made once for an instance: one of 100,000 values, such as units of protection, takes seconds.
+    """
+    if instance not in _MADE:
+        _MADE[instance] = _relaxations(instance)
+    return _MADE[instance]
+
+
+_MADE: WeakKeyDictionary[Instance, tuple[Relaxation, ...]] = WeakKeyDictionary()
+
+
+def _relaxations(instance: Instance) -> tuple[Relaxation, ...]:
+    problem, found = instance.problem, list[Relaxation]()
     alone = len(problem.attributes) == 1 and all(r.attributes or is_size_only(r) for r in problem.requirements)
     for attribute in problem.attributes:
         meant = [r for r in problem.requirements if attribute in r.attributes]
         _, joint = instance.sensitive_codes((attribute,))
         values = [value for (value,) in joint]
         found += _views(attribute, meant, values, instance)
-    return [replace(relaxation, exact=relaxation.exact and alone and len(found) == 1) for relaxation in found]
+    return tuple(replace(relaxation, exact=relaxation.exact and alone and len(found) == 1) for relaxation in found)
 
 
 def _views(attribute: str, meant: Sequence[Requirement], values: list[Label], instance: Instance) -> list[Relaxation]:
@@ -250,10 +263,11 @@ def _views(attribute: str, meant: Sequence[Requirement], values: list[Label], in
         exact = exact and bool(facts) and all(fact.complete for fact in facts)
         for fact in facts:
             lower, upper = fact.lower, fact.upper
-            limits = [
-                _both(a, (lower.get(value, Fraction(0)), upper.get(value, Fraction(1))))
-                for a, value in zip(limits, values, strict=True)
-            ]
+            if lower or upper:
+                limits = [
+                    _both(a, (lower.get(value, Fraction(0)), upper.get(value, Fraction(1))))
+                    for a, value in zip(limits, values, strict=True)
+                ]
             presence = max(presence, fact.different)
             if fact.emd is None:
                 continue

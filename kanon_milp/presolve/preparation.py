@@ -152,14 +152,17 @@ def presolve(
         only = with_candidates(problem, types, recode(problem, types, fully_suppressed).last)
         return Prepared(problem, only, only, [], row_types, counted_out)
     with clock.step("candidates"):
-        priced = priced and reduced and not open_model and pricing_suffices(problem)
-        priced = priced and _priceable(problem, types, limit)
+        allowed = priced and reduced and not open_model and pricing_suffices(problem)
+        priced = allowed and _priceable(problem, types, limit)
         if enumerated:
             found = _closed(problem, types, limit, small_groups, priced) if reduced and not open_model else None
             if found is None and priced and _vectors(problem, types) > FEW_VECTORS:
                 only = with_candidates(problem, types, recode(problem, types, fully_suppressed).last)
                 return Prepared(problem, only, only, [], row_types, obstacle, priced=True)
             before, shortage = (found, None) if found is not None else _candidates(problem, types, limit)
+            # with more time they would have been priced, whatever the memory
+            if shortage is not None and shortage.reason == "error" and allowed and _priceable(problem, types, NO_LIMIT):
+                shortage = replace(shortage, reason="time_limit")
         else:
             found = None
             before, shortage = with_candidates(problem, types, recode(problem, types, fully_suppressed).last), None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import replace
 from random import Random
 
@@ -18,7 +19,10 @@ import kanon_milp as km
 from kanon_milp.bounds.certificate import certify
 from kanon_milp.presolve import preparation
 from kanon_milp.presolve.instance import prepare
+from kanon_milp.presolve.preparation import presolve
 from kanon_milp.presolve.reductions import Dominance, Viability
+from kanon_milp.system.clock import Clock
+from kanon_milp.system.limit import Limit
 from kanon_milp.verify import check_certificate
 
 
@@ -57,6 +61,16 @@ def test_the_bound_is_that_of_all_candidates_and_its_certificate_is_checked() ->
     certificate = certify(problem, present(found.dual))
     assert certificate.bound == found.exact_bound
     assert check_certificate(problem, certificate).valid
+
+
+def test_what_a_longer_limit_would_price_is_short_of_time_and_not_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preparation, "LOOKS", 1 << 40)
+    monkeypatch.setattr(preparation, "vectors_in_memory", lambda *_, **__: 0)
+    limit = Limit(time.perf_counter() + 100)
+    reasons = [
+        present(presolve(table(20), Clock(), priced=allowed, limit=limit).shortage).reason for allowed in (True, False)
+    ]
+    assert reasons == ["time_limit", "error"]
 
 
 def test_it_is_the_same_each_time_where_work_is_counted() -> None:
