@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -116,9 +117,12 @@ def wrong_table(case: AnyCase, result: km.Result) -> list[str]:
 
 def wrong_certificate(problem: km.Problem, result: km.Result, known: Truth) -> list[str]:
     """What is wrong with the certificate of a result."""
-    report, loss = check_certificate(problem, result.certify().as_dict()), known.loss
+    found, loss = result.certify(), known.loss
+    report = check_certificate(problem, json.loads(json.dumps(found.as_dict())))
     if not report.valid:
         return [f"certificate refused: {'; '.join(report.problems)}"]
+    if report.bound != found.bound:
+        return [f"certificate of {found.bound}, and its checker proves {report.bound}"]
     if loss is not None and report.bound > loss:
         return [f"certificate above the optimum: {report.bound}, and no table loses less than {loss}"]
     if loss is not None and " at all" in report.statement:
