@@ -117,7 +117,11 @@ def wrong_table(case: AnyCase, result: km.Result) -> list[str]:
 
 def wrong_certificate(problem: km.Problem, result: km.Result, known: Truth) -> list[str]:
     """What is wrong with the certificate of a result."""
-    found, loss = result.certify(), known.loss
+    loss = known.loss
+    try:
+        found = result.certify()
+    except km.InputError as error:
+        return [f"wrong: no certificate of a result that is no proof of infeasibility: {error}"]
     report = check_certificate(problem, json.loads(json.dumps(found.as_dict())))
     if not report.valid:
         return [f"certificate refused: {'; '.join(report.problems)}"]
