@@ -111,9 +111,9 @@ class PackingCuts:
 
     def add_groups(self, share: Floats, into: Floats) -> None:
         """Add to each set how many of the candidates nested in it are open, (s,), or take them away. share: y (G,)."""
-        inside = np.zeros(len(self.signs))
-        add_shares(*self.nested, share, inside)
-        into[: len(inside)] += self.signs * inside
+        into *= self.signs
+        add_shares(*self.nested, share, into)
+        into *= self.signs
 
 
 def violated_sets(
