@@ -129,7 +129,15 @@ class _PricedSearch:
         if not (self.limit.over or self._enough):
             # a look that takes longer than the bound's share leaves the search its own
             self._search(min(max(ends, time.perf_counter() + (1 - share) * self.seconds), self.limit.ends))
+        if self.table is None and self.rounds == 1:
+            self._quick()
         self.idle = math.isinf(left) and before == (self._cost, self.proven)
+
+    def _quick(self) -> None:
+        """Tables by methods that need no candidates, where there was no time to find one over those that are near."""
+        with self.session.clock.step("search"):
+            for partition in self.session.quick_partitions():
+                self._release(partition)
 
     @property
     def _worth_cuts(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -117,19 +117,23 @@ class Session:
     def _without_candidates(self, best: Assignment | None) -> Assignment | None:
         """The best of a table by greedy that was cut short and of those that need no candidates, which may be so many
         that the level vectors are sooner gone through, or the rows divided."""
+        types = self.prepared.before.types.type_of_rows(self.problem.table.keys).astype(np.int64)
+        for partition in self.quick_partitions():
+            found = assignment_of_groups(self.prepared, partition.of_rows(types))
+            if found is not None and (best is None or found.cost < best.cost):
+                best = found
+        return best
+
+    def quick_partitions(self) -> Iterator[Partition]:
+        """Tables by methods that need no candidates: greedy, and Mondrian where the requirements allow it."""
         ways: list[tuple[Callable[[Instance, Limit], Partition | None], float]] = [(greedy_partition, FIRST_SHARE)]
         if self.problem.merge_closed:
             ways.append((mondrian_partition, MONDRIAN_SHARE))
-        types = self.prepared.before.types.type_of_rows(self.problem.table.keys).astype(np.int64)
         for way, share in ways:
-            partition = None
             with suppress(TooManyLevelVectorsError):
                 partition = way(self.prepared.before, self.limit.share(share))
-            if partition is not None:
-                found = assignment_of_groups(self.prepared, partition.of_rows(types))
-                if found is not None and (best is None or found.cost < best.cost):
-                    best = found
-        return best
+                if partition is not None:
+                    yield partition
 
     @cached_property
     def _given(self) -> Assignment | None:
