@@ -97,6 +97,17 @@ def test_a_table_to_start_with_is_not_made_worse() -> None:
     assert present(again.exact_objective) <= present(good.exact_objective)
 
 
+def test_where_there_was_no_time_for_a_table_greedy_makes_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kanon_milp.methods.priced_rounds._PricedSearch._search", lambda *_: None)
+    problem = table(150)
+    greedy = km.solve(problem, method="greedy")
+    result = km.solve(problem, method="search", time_limit=1)
+    assert result.verified
+    assert result.objective is not None
+    assert greedy.objective is not None
+    assert result.objective <= greedy.objective < 4 * 150
+
+
 def test_it_ends_when_asked() -> None:
     stop = threading.Event()
     stop.set()
