@@ -177,6 +177,9 @@ class RoleOptions:
     identifying: Annotated[
         list[str] | None, table_option(metavar="E,F", help="Columns that must not be released: dropped.")
     ] = None
+    drop: Annotated[
+        list[str] | None, table_option(metavar="I,J", help="Columns that identify nobody and are dropped as well.")
+    ] = None
     keep: Annotated[
         list[str] | None, table_option(metavar="G,H", help="Insensitive columns: kept as they are, without a warning.")
     ] = None
@@ -194,6 +197,7 @@ class RoleOptions:
             "quasi_identifiers": names(self.qi, "--qi", required=required),
             "sensitive": names(self.sensitive, "--sensitive", required=False),
             "identifying": names(self.identifying, "--identifying", required=False),
+            "drop": names(self.drop, "--drop", required=False),
             "keep": names(self.keep, "--keep", required=False),
             "unit": unit[0] if unit else None,
         }

@@ -120,7 +120,7 @@ def verify(
         if asked is not None:
             report = verify_released(asked.problem, anonymized, **comparing)
         elif original is None:
-            alone = {name: value for name, value in columns.items() if name != "keep"}
+            alone = {name: value for name, value in columns.items() if name not in ("keep", "drop")}
             table = read_table(location(str(anonymized), "ANONYMIZED"), **alone, **reading, released=True)
             report = verify_alone(table, needed, suppressed_rows=strict, missing_keys=missing_keys)
         else:

@@ -55,6 +55,7 @@ def verify_files(
     identifying: Sequence[str] | str | None = None,
     keep: Sequence[str] | str | None = None,
     unit: str | None = None,
+    drop: Sequence[str] | str | None = None,
     privacy: Requirement | Sequence[Requirement] = (),
     mask: str | Path | None = None,
     hierarchies: str | Path | None = None,
@@ -80,6 +81,7 @@ def verify_files(
     released table; all others must be there, and unchanged but for the
     quasi-identifiers. keep: insensitive columns; those without a role are named in a warning. unit: the column of the
     original whose different values k counts, row by row; it must not be in the released table either.
+    drop: columns that must not be there as well.
     privacy: requirements to check; without any, the report says what holds. mask: CSV file of patterns.
     weights: column → cost of suppressing one of its cells. costs: as of `Hierarchies`. levels: as of `FullDomain`.
     hierarchies: folder with COLUMN.csv files; that of a
@@ -100,6 +102,7 @@ def verify_files(
         identifying=identifying,
         keep=keep,
         unit=unit,
+        drop=drop,
         delimiter=delimiter,
         encoding=encoding,
         missing=missing,

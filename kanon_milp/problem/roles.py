@@ -38,6 +38,7 @@ _IN_WORDS = {
     "identifying": "identifying column",
     "insensitive": "column to keep",
     "unit": "unit of protection",
+    "dropped": "column to drop",
 }
 
 
@@ -47,6 +48,7 @@ class Roles:
 
     quasi_identifiers: generalized. sensitive: what requirements protect. identifying: never released. insensitive: kept
     as they are. unit: the column, if any, whose different values k counts in place of rows; never released either.
+    dropped: not released, though they identify nobody.
     """
 
     quasi_identifiers: tuple[str, ...]
@@ -54,6 +56,7 @@ class Roles:
     identifying: tuple[str, ...] = ()
     insensitive: tuple[str, ...] = ()
     unit: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -63,12 +66,16 @@ class Roles:
         identifying: Names = None,
         keep: Names = None,
         unit: str | None = None,
+        drop: Names = None,
     ) -> Roles:
         """The roles as a user names them: one column or several, of the unit one."""
         words = ("quasi_identifiers", "sensitive", "identifying", "keep")
         named = zip((quasi_identifiers, sensitive, identifying, keep), words, strict=True)
         lists = [() if names is None else column_names(names, word) for names, word in named]
-        return cls(*lists, *([] if unit is None else [(column_name(unit, "unit"),)]))
+        of_unit = () if unit is None else (column_name(unit, "unit"),)
+        dropped = () if drop is None else column_names(drop, "drop")
+        quasi, protected, removed, kept = lists
+        return cls(quasi, protected, removed, kept, of_unit, dropped)
 
     def items(self) -> list[tuple[str, tuple[str, ...]]]:
         """(role, its columns), in this order."""

@@ -88,6 +88,7 @@ class Table:
         identifying: Names = None,
         keep: Names = None,
         unit: str | None = None,
+        drop: Names = None,
         missing: Missing = "value",
         symbol: str = SYMBOL,
         source: str = "table",
@@ -99,7 +100,8 @@ class Table:
         The released table is of the same kind; a lazy one is read once, and comes back as what narwhals reads it into:
         a relation of duckdb as a pyarrow table, a lazy frame of polars as a data frame.
         identifying: columns that are dropped from what is released. keep: insensitive columns; all that are not named
-        are kept too, with a RoleWarning. unit: the column of those who are protected, such as patients with several
+        are kept too, with a RoleWarning. drop: columns that are dropped as well, though they identify nobody.
+        unit: the column of those who are protected, such as patients with several
         rows each: k counts its different values, and it is dropped as identifying columns are. missing: "value" makes
         missing values one value of their own, "error" refuses them; a unit must not be missing. released: the table is
         one that was released, to be judged alone by `verify`; it may hold the symbol, which may be "" for missing
@@ -110,7 +112,7 @@ class Table:
         text(source, "source")
         if csv is not None:
             instance_of(csv, CsvFormat, "csv", "a CsvFormat")
-        roles = Roles.of(quasi_identifiers, sensitive, identifying, keep, unit)
+        roles = Roles.of(quasi_identifiers, sensitive, identifying, keep, unit, drop)
         return cls._checked(frame, roles, missing, symbol, source, csv or CsvFormat(), released)
 
     @classmethod
@@ -147,7 +149,7 @@ class Table:
             if doubt:
                 warnings.warn(doubt, FileWarning, stacklevel=3)
             return cls(eager, roles, keys, source, symbol, csv_format, own_names=own_names, is_released=True)
-        others = [name for name in eager.columns if name not in roles.identifying]
+        others = [name for name in eager.columns if name not in (*roles.identifying, *roles.dropped)]
         repeated = () if roles.unit else (*roles.identifying, *persons(others, eager, source))
         said = {
             doubt: FileWarning,
@@ -192,8 +194,13 @@ class Table:
 
     @property
     def identifying(self) -> tuple[str, ...]:
-        """Columns that are never released, the unit of protection among them."""
-        return tuple(dict.fromkeys((*self.roles.identifying, *self.roles.unit)))
+        """Columns that are never released: those that identify, the unit of protection, and those that are dropped."""
+        return tuple(dict.fromkeys((*self.roles.identifying, *self.roles.unit, *self.roles.dropped)))
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """Columns that are not released, though they identify nobody."""
+        return self.roles.dropped
 
     @property
     def unit(self) -> str | None:
@@ -282,6 +289,7 @@ def read_table(
     identifying: Names = None,
     keep: Names = None,
     unit: str | None = None,
+    drop: Names = None,
     delimiter: str | None = None,
     encoding: str | None = None,
     missing: Missing = "value",
@@ -311,7 +319,7 @@ def read_table(
     frame, fmt = read_with_format(source, fmt, query)
     if rows is not None:
         frame = frame.head(min(rows, frame.height))
-    roles = Roles.of(quasi_identifiers, sensitive, identifying, keep, unit)
+    roles = Roles.of(quasi_identifiers, sensitive, identifying, keep, unit, drop)
     table = Table._checked(frame, roles, missing, symbol, str(source), fmt, released)
     table = replace(table, warnings=(*fmt.notes, *table.warnings), read_seconds=time.perf_counter() - began)
     if isinstance(source, Database):

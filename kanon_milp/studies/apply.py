@@ -223,7 +223,7 @@ def _asked(earlier: Any, table: Any) -> tuple[Problem, Mapping[str, int] | pl.Da
 
 def _table(data: Mapping[str, Any], table: Any) -> Table:
     """The new table, with the roles of the earlier one, read as that was."""
-    roles = {key: data[key] for key in ("sensitive", "identifying", "keep", "unit", "symbol") if key in data}
+    roles = {key: data[key] for key in ("sensitive", "identifying", "keep", "drop", "unit", "symbol") if key in data}
     if isinstance(table, str | Path):
         csv = {key: data[key] for key in ("delimiter", "encoding", "missing_values", "header") if key in data}
         return read_table(table, data["quasi_identifiers"], **csv, **roles)

@@ -128,6 +128,7 @@ def column_of(values: pl.Series, name: str, given: Roles) -> Column:
         "sensitive": given.sensitive,
         "identifying": given.identifying,
         "keep": given.insensitive,
+        "drop": given.dropped,
         "unit": given.unit,
     }
     role = next((role for role, names in reversed(named.items()) if name in names), None)

@@ -145,11 +145,13 @@ class Inspection:
                 f"{many} quasi-identifiers have more than {MAX_LEVEL_VECTORS:,} level vectors: the command takes the "
                 f"method {WITHOUT_CANDIDATES}, which proves nothing; name those that somebody may know (--qi)"
             )
-        if dropped := [each.name for each in self.columns if each.role == "drop" and not each.same_as]:
+        if dropped := [
+            each.name for each in self.columns if each.role == "drop" and each.proposed and not each.same_as
+        ]:
             found.append(
-                f"the command leaves out {joined(dropped)}: more than {MOST_PROPOSED} quasi-identifiers make a "
-                "first attempt slow and its table coarse; say which of them somebody may know (--qi), and which may "
-                "stay as they are (--keep)"
+                f"the command drops {joined(dropped)}: with more than {MOST_PROPOSED} quasi-identifiers a first "
+                "attempt is slow and its table coarse. Name those that somebody may know with --qi, and those that "
+                "may stay as they are with --keep"
             )
         is_read = self.command.startswith("kanon-milp ")
         found = [*self.reading, *found, *unnamed_notes(self.columns), *repeated_notes(self.columns)]
@@ -200,29 +202,29 @@ class Inspection:
         if not self.quasi_identifiers:
             return [("note", NO_QUASI), *(("note", note) for note in self.notes)]
         rows, identification, risk = self.rows, self.identification, self.risk
-        few, which = identification.minimal, "no column can be left out of these, which"
+        few, which = identification.minimal, "leaving out any of them makes some rows alike"
         if identification.minimum:
-            few, which = identification.minimum[0], "fewest columns that"
-        spread = f"{self.smallest:,} to {self.largest:,} rows, on average {float(self.mean):,.2f}"
+            few, which = identification.minimum[0], "fewer columns do not"
+        spread = f"of {self.smallest:,} to {self.largest:,} rows each, {float(self.mean):,.2f} on average"
         if self.smallest == self.largest:
-            spread = f"{counted(self.smallest, 'row')} each"
-        told_apart = f"{_are(self.suppressed, self.suppressed / rows)} suppressed in all of these columns, "
-        told_apart += "and told apart from the classes" if self.suppressed < rows else "so these are one class"
+            spread = f"each with {'one row' if self.smallest == 1 else counted(self.smallest, 'row')}"
+        told_apart = f"{_are(self.suppressed, self.suppressed / rows)} suppressed in all of these columns "
+        told_apart += "and not among the groups" if self.suppressed < rows else "and form one group"
         highest, average = float(risk.prosecutor_highest), float(risk.prosecutor_average)
         others = f"journalist {float(risk.journalist_highest):.1%} at most; marketer {float(risk.marketer):.1%}"
         lines = [
-            ("known", f"{joined(self.quasi_identifiers)} (the quasi-identifiers)"),
-            ("classes", f"{self.classes:,} of rows that are alike: {spread}"),
-            ("unique", f"{_are(self.unique, self.unique / rows)} like no other row"),
+            ("known", f"{joined(self.quasi_identifiers)} (the quasi-identifiers: what others may know)"),
+            ("groups", f"{counted(self.classes, 'group')} of identical rows, {spread}"),
+            ("unique", f"{_differ(self.unique, rows)} from every other row"),
             *([("suppressed", told_apart)] if self.suppressed else []),
-            ("identify", f"{joined(few) or 'no column'} ({which} tell apart all rows that can be told apart)"),
+            ("identify", f"{joined(few)} tell all different rows apart; {which}" if few else "all rows are alike"),
         ]
         if self.unit_risk is not None:
             lines += _facts_of_units(self.unit_risk)
         else:
             lines.append(("risk", f"prosecutor {highest:.1%} at most, {average:.1%} on average; {others}"))
         for each in () if self.unit_risk is not None else self.touched:
-            above = f"in classes of fewer than {each.k}: a risk above {1 / each.k:.0%}"
+            above = f"in groups of fewer than {each.k}: the risk is above {1 / each.k:.0%}"
             lines.append((f"k = {each.k}", f"{_are(each.rows, each.rows / rows)} {above}"))
         for name, held in (self.protection.released.sensitive if self.protection is not None else {}).items():
             said = [line.strip() for line in attribute_lines(name, held)]
@@ -263,6 +265,7 @@ def inspect(
     identifying: Names = None,
     keep: Names = None,
     unit: str | None = None,
+    drop: Names = None,
     query: str | None = None,
     k: Sequence[int] = KS,
     population: Any = None,
@@ -286,6 +289,7 @@ def inspect(
     sensitive only you know. k: for which to count the rows that k-anonymity touches; with the second of them (or the
     only one) a command is proposed.
     unit: the column of who is protected, where somebody may have several rows; risks are then told of units, too.
+    drop: columns that the command drops, though they identify nobody.
     population: a path or data frame of all those among whom somebody may look, with the quasi-identifiers; the risks of
     the journalist and of the marketer are about it. delimiter, encoding, missing_values, header: as in `read_table`,
     of both. symbol: what
@@ -308,7 +312,7 @@ def inspect(
     doubt = header_doubt(named, frame, source, has_header=fmt.header is True)
     if doubt:
         warnings.warn(doubt, FileWarning, stacklevel=2)
-    given = Roles.of([] if quasi_identifiers is None else quasi_identifiers, sensitive, identifying, keep, unit)
+    given = Roles.of([] if quasi_identifiers is None else quasi_identifiers, sensitive, identifying, keep, unit, drop)
     # a quasi-identifier must be named to check roles, and here none need be
     some = given.quasi_identifiers or tuple(given.unclassified(frame.columns)[:1])
     replace(given, quasi_identifiers=some).check(frame.columns, source, doubt)
@@ -390,14 +394,19 @@ def _facts_of_units(risk: Mapping[str, Any]) -> list[tuple[str, str]]:
     lines = [
         (
             "unit",
-            f"{risk['unit']}: {units:,} different; {alone:,} ({alone / units:.1%}) with a row that is like no other's",
+            f"{risk['unit']}: {units:,} different; {alone:,} ({alone / units:.1%}) have a row that nobody else has",
         ),
         ("risk", f"of a unit: prosecutor {risk['highest']:.1%} at most, {risk['average']:.1%} on average"),
     ]
     for k, below in risk["below"].items():
-        told = f"with a row in a class of fewer than {k} units: a risk above {1 / int(k):.0%}"
+        told = f"with a row in a group of fewer than {k} units: the risk is above {1 / int(k):.0%}"
         lines.append((f"k = {k}", f"{counted(below, 'unit')} ({below / units:.1%}) {told}"))
     return lines
+
+
+def _differ(some: int, rows: int) -> str:
+    """How many rows differ, as the beginning of a sentence."""
+    return f"{counted(some, 'row')} ({some / rows:.1%}) {'differs' if some == 1 else 'differ'}"
 
 
 def _are(rows: int, share: float) -> str:

@@ -120,6 +120,7 @@ def data_entry(table: Table, folder: Path) -> dict[str, Any]:
         "sensitive": list(roles.sensitive),
         "identifying": list(roles.identifying),
         "keep": list(roles.insensitive),
+        "drop": list(roles.dropped),
         "unit": roles.unit[0] if roles.unit else None,
         "delimiter": None if "delimiter" in csv.unnamed or table.kind != "CSV" or file is None else csv.delimiter,
         "encoding": None if table.kind != "CSV" or file is None else csv.named_encoding,

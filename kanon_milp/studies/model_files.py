@@ -154,7 +154,7 @@ def _one_of(table: Mapping[str, Any], keys: Sequence[str], where: str, path: Pat
 
 def _table(data: Mapping[str, Any], path: Path) -> Table:
     kind = _one_of(data, ("file", "dataset", "generator"), "data", path, required=True)
-    options = {key: data[key] for key in ("identifying", "keep", "unit", "missing", "symbol") if key in data}
+    options = {key: data[key] for key in ("identifying", "keep", "drop", "unit", "missing", "symbol") if key in data}
     qi, sensitive = data.get("quasi_identifiers"), data.get("sensitive")
     if qi is None and kind != "generator":
         raise InputError(f"{path}: [data] quasi_identifiers is missing")
@@ -171,7 +171,7 @@ def _table(data: Mapping[str, Any], path: Path) -> Table:
             raise InputError(f"{path}: [data] arguments do not fit the generator {data['generator']}") from None
     if "rows" in data:
         frame = frame.head(min(data["rows"], frame.height))
-    others = Roles.of((), sensitive, data.get("identifying"), data.get("keep"), data.get("unit"))
+    others = Roles.of((), sensitive, *map(data.get, ("identifying", "keep", "unit", "drop")))
     columns = qi if qi is not None else others.unclassified(frame.columns)
     return Table.from_frame(frame, columns, sensitive, source=str(path), csv=CsvFormat.asked(None), **options)
 

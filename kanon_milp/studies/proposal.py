@@ -26,13 +26,17 @@ MOST_VECTORS = 1 << 14  # level vectors that a first attempt should not exceed
 # and pairs of a row type and a level vector: with three times as many, and hierarchies, all of Adult took three minutes
 MOST_PAIRS = 1 << 24
 ROLES: dict[str, tuple[str, ...]] = {
-    "--identifying": ("identifying", "drop"),
+    "--identifying": ("identifying",),
     "--qi": ("quasi-identifier",),
     "--sensitive": ("sensitive",),
     "--keep": ("keep",),
+    "--drop": ("drop",),
     "--unit": ("unit",),
 }
-ARGUMENTS = {"--identifying": "identifying", "--qi": "quasi_identifiers", "--sensitive": "sensitive", "--keep": "keep"}
+ARGUMENTS = {
+    **{"--identifying": "identifying", "--qi": "quasi_identifiers", "--sensitive": "sensitive"},
+    **{"--keep": "keep", "--drop": "drop"},
+}
 SECONDS = 60  # of a first attempt
 WITHOUT_CANDIDATES = "greedy"  # method of one with too many level vectors to list
 DIVERSITY = 2  # that is asked for where there is a sensitive column ...

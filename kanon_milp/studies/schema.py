@@ -93,6 +93,7 @@ class Data(Entry):
     sensitive: Names = key("sensitive attribute, or a list of them")
     identifying: Names = key("columns that must not be released: they are dropped")
     keep: Names = key("insensitive columns; those that are named nowhere are kept with a warning")
+    drop: Names = key("columns that are dropped as well, though they identify nobody")
     unit: str = key("the column of who is protected, whose different values k counts; dropped like identifying ones")
     delimiter: str = key("of a CSV file; default , (a tab for .tsv), or the one it has beyond doubt")
     encoding: str = key("of a CSV file; default utf-8, or the one it has beyond doubt")

@@ -42,6 +42,7 @@ PLAIN: dict[tuple[str, ...], str] = {
     ("problem", "roles", "sensitive"): "--sensitive",
     ("problem", "roles", "identifying"): "--identifying",
     ("problem", "roles", "insensitive"): "--keep",
+    ("problem", "roles", "dropped"): "--drop",
     ("problem", "roles", "unit"): "--unit",
     ("problem", "suppressed_rows"): "--suppressed-rows",
     ("problem", "objective"): "--objective",

@@ -353,7 +353,7 @@ def _repeated(table: Original, rules: Sequence[Rule], groups: Grouping, exempt: 
         return ()
     found = []
     looked = ~groups.suppressed if exempt else np.ones(len(groups.size), dtype=bool)
-    for name in table.identifying:
+    for name in (name for name in table.identifying if name not in table.dropped):
         column = text_columns(table.frame, [name])
         codes = classes(column)[0]
         present = column.to_series().is_not_null().to_numpy()

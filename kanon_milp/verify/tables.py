@@ -313,7 +313,7 @@ class Original:
     """Rows, roles, and the columns that have a role as text.
 
     keys: quasi-identifiers, then sensitive attributes and the unit of protection, every value as text, null where
-    missing.
+    missing. identifying: what must not be released. dropped: those among them that identify nobody.
     """
 
     frame: nw.DataFrame[Any]
@@ -325,6 +325,7 @@ class Original:
     identifying: tuple[str, ...] = ()
     unit: str | None = None
     is_released: bool = False
+    dropped: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, table: TableData) -> Original:
@@ -332,7 +333,8 @@ class Original:
         quasi, sensitive = tuple(table.quasi_identifiers), tuple(table.sensitive)
         unit: str | None = getattr(table, "unit", None)
         keys = text_columns(table.frame, [*quasi, *sensitive, *([] if unit is None else [unit])])
-        return cls(table.frame, quasi, sensitive, keys, table.source, table.symbol, tuple(table.identifying), unit)
+        removed, dropped = tuple(table.identifying), tuple(getattr(table, "dropped", ()))
+        return cls(table.frame, quasi, sensitive, keys, table.source, table.symbol, removed, unit, dropped=dropped)
 
     @property
     def units(self) -> tuple[str, ...]:

@@ -55,6 +55,7 @@ def test_identifying_columns_are_not_released_and_the_verifier_checks_that(peopl
         "identifying": ["name", "ssn"],
         "insensitive": ["ward"],
         "unit": [],
+        "dropped": [],
         "unclassified": [],
     }
     assert run("verify", out / "anonymized.csv", "--original", people, *ASKED, *roles).returncode == 0
@@ -339,3 +340,16 @@ def test_a_certificate_releases_nothing_and_warns_of_nothing(people: Path, tmp_p
     run("solve", "--data", people, *ASKED, "--certificate", file, "--quiet")
     done = run("verify", "--original", people, *ASKED, "--certificate", file)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_dropped_columns_are_not_released_and_count_as_nobody(people: Path, tmp_path: Path) -> None:
+    """A column that identifies nobody may repeat, and nothing is said of persons."""
+    out = tmp_path / "out"
+    roles = ("--identifying", "name,ssn", "--drop", "ward")
+    done = run("solve", "--data", people, *ASKED, *roles, "--out", out)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert header(out / "anonymized.csv") == ["zip", "age", "disease"]
+    assert json.loads((out / "result.json").read_text())["problem"]["roles"]["dropped"] == ["ward"]
+    assert run("verify", out / "anonymized.csv", "--original", people, *ASKED, *roles).returncode == 0
+    kept = ("--identifying", "name,ssn", "--keep", "ward")
+    assert run("verify", out / "anonymized.csv", "--original", people, *ASKED, *kept).returncode == 6

@@ -228,6 +228,7 @@ def _asked(described: Mapping[str, Any]) -> list[tuple[str, str | None]]:
             words("", roles.get("unit", []), ": k counts its different values, not rows; it is removed"),
         ),
         ("removed", words("identifying ", roles["identifying"])),
+        ("dropped", words("", roles.get("dropped", []), ", which identify nobody")),
         ("kept as they are", words("", [*roles["insensitive"], *roles["unclassified"]])),
         ("how", recoding),
         ("weights", ", ".join(f"{name} {weight}" for name, weight in given["weights"].items())),

@@ -183,6 +183,7 @@ def verify_command(
             *_names("--sensitive", roles["sensitive"]),
             *_names("--identifying", roles["identifying"]),
             *_names("--keep", roles["insensitive"]),
+            *_names("--drop", roles.get("dropped", [])),
             *_names("--unit", roles.get("unit", [])),
             *_requirements(problem["requirements"], roles["sensitive"], given["distances"]),
             *_recoding(given),
