@@ -414,6 +414,11 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
         {"table": "table", "privacy": "", "asked": "none"},
     ),
     "boxes": (km.boxes, {"result": km.solve(PROBLEM)}, {"result": ""}),
+    "attack": (
+        km.attack,
+        {"problem": PROBLEM, "released": km.solve(PROBLEM).table},
+        {"problem": "", "released": "", "exact": "truth", "time_limit": "whole float"},
+    ),
     "inspect": (
         km.inspect,
         {"table": FRAME},
@@ -494,6 +499,7 @@ DISTANCES: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] 
 }
 # what the package makes itself, errors, and what is no function
 MADE = {
+    "Attack",
     "Applied",
     "Assignment",
     "Comparison",

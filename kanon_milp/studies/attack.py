@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, counted
 from kanon_milp.methods.solve import solve
+from kanon_milp.problem.arguments import instance_of, real_number
 from kanon_milp.problem.hierarchies import ColumnLevels
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.problem import Problem, expect_problem
@@ -117,7 +118,8 @@ def attack(problem: Problem, released: Any, *, exact: bool = False, time_limit: 
     many for `exact`.
     """
     k = _k_alone(expect_problem(problem, "attack"))
-    limit = Limit(time.perf_counter() + time_limit)
+    instance_of(exact, bool, "exact", "True or False")
+    limit = Limit(time.perf_counter() + real_number(time_limit, "time_limit", "a number of seconds"))
     table, names = problem.table, problem.table.quasi_identifiers
     domains = [table.keys[name].unique().sort(nulls_last=True).to_list() for name in names]
     columns = recoded_columns(problem.recoding, table, domains)
@@ -125,6 +127,8 @@ def attack(problem: Problem, released: Any, *, exact: bool = False, time_limit: 
     if problem.recoding.mask is not None:
         allowed = apply_recoding(problem.recoding, table, columns).vectors.astype(np.int64)
     groups = _groups(columns, text_columns(open_released(released, table), names))
+    if any(group.rows < k for group in groups):
+        raise InputError(f"attack: the released table is not {k}-anonymous, so it is none of this problem")
     conditions = [_conditions(columns, group, groups, allowed, k) for group in groups]
     if exact:
         found = _exactly(problem, columns, groups, conditions, limit)

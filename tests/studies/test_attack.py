@@ -122,6 +122,8 @@ def test_what_is_refused() -> None:
             km.attack(other, released)
     with pytest.raises(km.InputError, match="label that the recoding does not have"):
         km.attack(problem, released.with_columns(a=pl.lit("high")))
+    with pytest.raises(km.InputError, match="not 2-anonymous"):
+        km.attack(problem, pl.DataFrame({"a": ["f", "m", "f", "f"], "b": ["x", "x", "y", "y"]}))
     worse = pl.DataFrame({"a": ["*"] * 4, "b": ["*", "*", "y", "y"]})
     with pytest.raises(km.InputError, match="not an optimal one"):
         km.attack(km.Problem(km.Table.from_frame(pl.DataFrame({"a": ["f"] * 4, "b": list("xyyy")}), ["a", "b"]),

@@ -202,7 +202,9 @@ def test_no_object_of_the_package_shows_a_cell(tmp_path: Path, monkeypatch: pyte
         everything_within([km.verify(problem, result.table), result.certify()], seen)
     everything_within(sessions, seen)
     ours = [each for each in seen.values() if type(each).__module__.startswith("kanon_milp.")]
-    assert {"Session", "Instance", "Group", "Stated", "ValueLimits", "Report"} <= {type(each).__name__ for each in ours}
+    assert {"Session", "Instance", "Group", "DeclaredModel", "ValueLimits", "Report"} <= {
+        type(each).__name__ for each in ours
+    }
     for each in ours:
         assert SECRET not in repr(each) + str(each), type(each)
 
