@@ -346,7 +346,7 @@ def _exactly(
         rows = np.concatenate([g.of(y) for g, y in zip(groups, chosen, strict=True)])
         frame = {c.name: [c.labels[value] for value in rows[:, j]] for j, c in enumerate(columns)}
         table = Table.from_frame(pl.DataFrame(frame, schema=dict.fromkeys(frame, pl.String)), list(frame))
-        if solve(replace(problem, table=table)).require_optimal().loss == loss:
+        if solve(replace(problem, table=table)).require_optimal().exact_objective == loss:
             seen.append(chosen)
     if not seen:
         raise InputError(NOT_OPTIMAL)

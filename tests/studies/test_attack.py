@@ -110,6 +110,18 @@ def test_a_value_of_a_cheaper_group_is_ruled_out() -> None:
     assert repr(found) == "<Attack: 3 of 5 rows refined>"
 
 
+def test_losses_that_are_no_binary_fractions_are_compared_exactly() -> None:
+    rows = [("1", "0"), ("1", "0"), ("1", "1"), ("0", "2")]
+    recoding = km.Hierarchies({"a": TREE, "b": TREE}, {"a": "1/2", "b": 2}, costs={"a": (0, "1/3", 2)})
+    problem = km.Problem(
+        km.Table.from_frame(pl.DataFrame(rows, ["a", "b"], orient="row"), ["a", "b"]), km.KAnonymity(2), recoding
+    )
+    result = km.solve(problem).require_optimal()
+    assert result.exact_objective == Fraction(13, 3)
+    found = km.attack(problem, result.table, exact=True)
+    assert found.cells.row(0) == (2, 2, "a", 2, 2, 2)
+
+
 def test_what_is_refused() -> None:
     problem, released = of(["fx", "mx", "fy", "fy"])
     table = problem.table
