@@ -150,7 +150,7 @@ def test_a_planted_fault_is_seen(
     monkeypatch.setattr(owner, attribute, fault)  # in code that no judge shares
     found = (
         agrees(numbered(asked.draw, number), asked, known_truth(asked.draw, number)).wrong
-        for number in itertools.islice(having, 40)
+        for number in itertools.islice(having, 60)
     )
     assert any(text.startswith(tuple(seen.split("|"))) for wrong in found for text in wrong)
 

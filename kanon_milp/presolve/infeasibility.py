@@ -164,9 +164,9 @@ def _blame(before: Instance, stranded: Flags) -> str:
 def explain_infeasible(problem: Problem, levels: Levels) -> str:
     """Explain a proven infeasibility that no single row type causes, under the patterns of these levels."""
     sides = list(side_constraints(problem).values())
-    if sides:
-        return f"no table satisfies the privacy requirements with {' and '.join(sides)}"
     requirements = ", ".join(r.spelled for r in problem.requirements)
+    if sides:
+        return f"no table satisfies {requirements} with {' and '.join(sides)}"
     if problem.recoding.mask is None:
         return f"no table satisfies {requirements}, although every pattern is allowed"
     # groups of one released row are one group: where that can be too large, patterns that keep more may help

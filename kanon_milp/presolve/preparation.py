@@ -161,7 +161,8 @@ def presolve(
                 return Prepared(problem, only, only, [], row_types, obstacle, priced=True)
             before, shortage = (found, None) if found is not None else _candidates(problem, types, limit)
             # with more time they would have been priced, whatever the memory
-            if shortage is not None and shortage.reason == "error" and allowed and _priceable(problem, types, NO_LIMIT):
+            late = allowed and not priced and _vectors(problem, types) > FEW_VECTORS
+            if late and shortage is not None and shortage.reason == "error" and _priceable(problem, types, NO_LIMIT):
                 shortage = replace(shortage, reason="time_limit")
         else:
             found = None

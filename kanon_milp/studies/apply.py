@@ -56,7 +56,8 @@ class Applied:
     required, with `row` (from 1) and `reason`: "no label" (its hierarchy does not cover a value), "no group" (it is in
     no released group), "group fails" (the rows of its group do not have what is required). suppressed: how many rows
     were suppressed, these among them. table: the released table; None where rows break and were not to be suppressed,
-    and where not even that helps. groups: int64 (n,), group of each row from 1. report: the verifier's.
+    and where not even that helps, as under a mask that does not allow it. groups: int64 (n,), group of each row from
+    1. report: the verifier's.
     """
 
     problem: Problem
@@ -82,18 +83,15 @@ class Applied:
         said = [f"{counted(counts[reason], 'row')}: {text}" for reason, text in REASONS.items() if counts.get(reason)]
         if self.table is None:
             why = "not even all rows suppressed have what is required" if self.suppressed else "these rows break it"
+            why = why if self.report is None else self.report.violations[0]
             return [*said, f"no table was released: {why}"]
         if self.suppressed:
             more = self.suppressed - self.breaking.height
             why = f", {more:,} of them so that the suppressed rows have what is required" if more else ""
             said.append(f"{counted(self.suppressed, 'row')} suppressed{why}")
         assert self.report is not None
-        wrong = "" if self.report.ok else f"; {self.report.violations[0]}"
-        told = "verified" if self.report.ok else "verification failed"
-        return [
-            *said,
-            f"{told}: {counted(self.problem.table.n, 'row')} in {counted(self.report.groups, 'group')}{wrong}",
-        ]
+        rows, groups = counted(self.problem.table.n, "row"), counted(self.report.groups, "group")
+        return [*said, f"verified: {rows} in {groups}"]
 
     def as_dict(self) -> dict[str, Any]:
         """The same for programs."""
@@ -157,8 +155,9 @@ def apply(earlier: Result | FullDomainResult | str | Path, table: Any, *, suppre
     assert released is not None  # no mask forbids a level vector
     release = expand(*released)
     found = problem.table.released(release.columns)
+    report = verify(problem, found)
     suppressed = int(types.counts[group < 0].sum())
-    return Applied(problem, breaking, suppressed, found, release.group, verify(problem, found))
+    return Applied(problem, breaking, suppressed, found if report.ok else None, release.group, report)
 
 
 def _accepts(instance: Instance, check: GroupCheck, inside: Ints) -> bool:

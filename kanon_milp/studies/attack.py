@@ -79,18 +79,21 @@ class Attack:
 
     def summary(self) -> str:
         """A few lines for people."""
-        rows, left = int(self.groups["rows"].sum()), self.groups.filter(~pl.col("examined")).height
+        rows, seen = int(self.groups["rows"].sum()), self.groups.filter("examined")
         how = "exactly" if self.exact else "at least, by conditions that every optimal table satisfies"
+        examined, left = int(seen["rows"].sum()), self.groups.height - seen.height
         lines = [
             f"what optimality gives away, {how}:",
-            f"{self.refined_rows:,} of {rows:,} rows cannot have every original that their released row stands for",
-            f"{self.refined_cells:,} of {int(self.cells['rows'].sum()):,} generalized cells have fewer values than "
-            f"their label says, {self.known_cells:,} only one",
-            f"{self.certain_groups:,} of {counted(self.groups.height, 'group')} have a value that one of their rows is "
-            "certain to have",
+            f"rows of which some original is ruled out: {self.refined_rows:,} of {examined:,}",
+            f"generalized cells with fewer values than their label says: {self.refined_cells:,} of "
+            f"{int(self.cells['rows'].sum()):,}, with only one: {self.known_cells:,}",
+            f"groups with a value that some row is certain to have: {self.certain_groups:,} of {seen.height:,}",
         ]
         if left:
-            lines.append(f"{counted(left, 'group')} not examined: too many originals, or the limit was reached")
+            lines.append(
+                f"not examined (too many originals, or the limit was reached): {counted(left, 'group')} with "
+                f"{rows - examined:,} of {rows:,} rows"
+            )
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -229,7 +232,7 @@ def _conditions(
     Rows that a cheaper group covers could join it, one by one while k are left, or all at once. k rows that a more
     specific and cheaper candidate covers could be a group of their own while k are left, or all at once.
     """
-    if group.originals is None or group.count == 1:
+    if group.originals is None or not group.level.any():
         return []
     cheaper = [each.covers(group.originals) for each in groups if each.cost < group.cost]
     joining = np.logical_or.reduce(cheaper) if cheaper else np.zeros(len(group.originals), bool)
@@ -267,7 +270,7 @@ def _left(group: _Group, conditions: Sequence[Condition], limit: Limit) -> Left 
 
     Each solution shows of many values that they can be there, and of others that they need not.
     """
-    if group.count == 1:  # nothing was generalized
+    if not group.level.any():  # nothing was generalized
         return Left(np.ones(1, bool), ((np.ones(1, bool), np.ones(1, bool)),) * len(group.values))
     if group.originals is None or limit.over:
         return None
@@ -290,6 +293,8 @@ def _left(group: _Group, conditions: Sequence[Condition], limit: Limit) -> Left 
         possible[there], absent[~there] = True, True
         return bool(wanted @ found > 0)
 
+    if barred.all():
+        raise InputError(NOT_OPTIMAL)
     every, once = np.full(members.shape[1], float(group.rows)), np.ones(members.shape[1])
     if _program(0 * every, rows, most, group.rows, every) is None:
         raise InputError(NOT_OPTIMAL)

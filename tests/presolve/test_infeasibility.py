@@ -164,7 +164,7 @@ def test_more_groups_than_the_requirements_allow(solver: str) -> None:
     different = km.Table.from_frame(pl.DataFrame({"a": list("wxyz")}), ["a"])
     result = km.solve(km.Problem(different, [km.KAnonymity(2)], min_groups=2), solver)
     assert result.proof == "infeasible"
-    assert "k-anonymity (k = 2), at least 2 groups" in result.message
+    assert "k-anonymity (k = 2) with at least 2 groups" in result.message
 
 
 # --------------------------------------------------------------------------------- side constraints, by counting alone

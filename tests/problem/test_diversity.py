@@ -128,8 +128,8 @@ def test_a_candidate_with_too_many_counts_keeps_a_bound_and_a_table() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: km.LDiversity(2, "recursive"), "the recursive form of l-diversity needs c"),
-        (lambda: km.LDiversity(2, "entropy", c=2), "no other form has one"),
+        (lambda: km.LDiversity(2, "recursive"), "that form needs it"),
+        (lambda: km.LDiversity(2, "entropy", c=2), "is for the recursive form alone"),
         (lambda: km.LDiversity(2, "recursive", c=0), "c must be above 0"),
         (lambda: km.LDiversity("3/2", "recursive", c=2), "l must be an integer for the recursive form"),
     ],

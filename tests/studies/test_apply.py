@@ -144,3 +144,13 @@ def test_what_cannot_be_applied_is_told(tmp_path: Path) -> None:
     (out / "anonymized.csv").write_text("age;zip;job;ill;name\n")
     changed = run("apply", str(out), str(june))
     assert (changed.returncode, "not the one" in changed.stderr) == (2, True)
+
+
+def test_what_a_mask_forbids_is_no_table() -> None:
+    """Rows that would have to be suppressed, under a mask that does not allow it."""
+    table = km.Table.from_frame(pl.DataFrame({"a": list("1122"), "b": list("xxyy")}), ["a", "b"])
+    earlier = km.solve(km.Problem(table, km.KAnonymity(2), km.PatternMask([(0, 0), (0, 1)])))
+    found = km.apply(earlier, pl.DataFrame({"a": ["1", "3"], "b": ["x", "z"]}), suppress=True)
+    assert found.table is None
+    assert not found.verified
+    assert found.lines[-1].startswith("no table was released: ")

@@ -106,7 +106,7 @@ def test_a_value_of_a_cheaper_group_is_ruled_out() -> None:
     found = km.attack(problem, released)
     assert found.cells.row(0) == (2, 3, "a", 4, 3, 0)
     assert (found.refined_rows, found.refined_cells, found.known_cells) == (3, 3, 0)
-    assert "3 of 5 rows" in found.summary()
+    assert "ruled out: 3 of 5\n" in found.summary()
     assert repr(found) == "<Attack: 3 of 5 rows refined>"
 
 
@@ -140,6 +140,11 @@ def test_what_is_refused() -> None:
     with pytest.raises(km.InputError, match="not an optimal one"):
         km.attack(km.Problem(km.Table.from_frame(pl.DataFrame({"a": ["f"] * 4, "b": list("xyyy")}), ["a", "b"]),
                              km.KAnonymity(2)), worse)  # fmt: skip
+    cheaper = pl.DataFrame({"a": ["f", "f", "*", "*", "*"], "b": ["x"] * 5})
+    with pytest.raises(km.InputError, match="not an optimal one"):  # every original would be in the first group
+        km.attack(
+            km.Problem(km.Table.from_frame(cheaper.with_columns(a=pl.lit("f")), ["a", "b"]), km.KAnonymity(2)), cheaper
+        )
     with pytest.raises(km.InputError, match="leave out exact=True"):
         km.attack(*of([*["fx"] * 3, *[f"{a}{b}" for a in "mnopq" for b in "yz"]]), exact=True)
 

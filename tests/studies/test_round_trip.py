@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 from command_line import run
 from effort import examples, some
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from present import present
 
@@ -144,6 +144,8 @@ def test_what_is_no_scalar_passes_through_parquet(kind: str) -> None:
 def test_every_text_comes_back_from_csv(
     names: list[str], rows: list[tuple[str, ...]], quoting: Literal[0, 1], end: str, delimiter: str
 ) -> None:
+    # an unquoted carriage return before a line feed cannot be told from a line end of two characters
+    assume(quoting == csv.QUOTE_ALL or not any(row[-1].endswith("\r") for row in [names, *rows]))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "t.csv"
         with path.open("w", encoding="utf-8", newline="") as file:

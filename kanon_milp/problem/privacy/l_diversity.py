@@ -210,7 +210,9 @@ class LDiversity(LimitedValues):
         if self.form not in RATIONAL and self.exact.denominator != 1:
             raise InputError(f"l must be an integer for the {self.form} form, found {self.exact}")
         if (self.form == "recursive") != (self.c is not None):
-            raise InputError("the recursive form of l-diversity needs c, and no other form has one")
+            raise InputError(
+                "l-diversity: c (--l-c) is for the recursive form alone (--l-form recursive), and that form needs it"
+            )
         if self.c is not None and self.exact_c <= 0:
             raise InputError(f"c must be above 0, found {self.exact_c}")
 
@@ -277,7 +279,7 @@ class LDiversity(LimitedValues):
         """What is said of shares; of the entropy and the recursive form that all rows are not diverse enough."""
         if self.form not in ("entropy", "recursive"):
             return super().shortfall(table_group)
-        return Shortfall("the table itself, as one group, is not as diverse", self.attributes[0])
+        return Shortfall(f'the column "{self.attributes[0]}" of the table itself, as one group, is not as diverse')
 
     def holds(self, group: Group) -> bool:
         """Exact check of one group."""
