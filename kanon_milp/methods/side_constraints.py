@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from kanon_milp.heuristics.grouping import group_sizes
 from kanon_milp.methods.direct import settled, solve_milp
 from kanon_milp.methods.few_groups import LimitBinds, limits_groups, solve_few_groups
 from kanon_milp.methods.hybrid import HybridParams
@@ -23,7 +24,7 @@ from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.infeasibility import refuse_side_constraints, side_constraints
-from kanon_milp.presolve.instance import compress_table, types_of
+from kanon_milp.presolve.instance import Instance, compress_table, types_of
 from kanon_milp.presolve.partition import Partition, assignment_of_groups, partition_of_groups, released_partition
 from kanon_milp.problem.exact import in_words
 from kanon_milp.problem.problem import Problem
@@ -95,7 +96,11 @@ def solve_free_first(
         known = assignment_of_groups(rest.prepared, found.groups)
         if known is not None and known.within(problem, rest.instance.levels.unit):
             rest = replace(rest, known=known)
-    free_table = None if first.groups is None else assignment_of_groups(rest.prepared, first.groups)
+    free_table = None
+    if first.groups is not None and problem.min_groups is not None:
+        free_table = assignment_of_groups(rest.prepared, first.groups)
+        if free_table is not None and not _large_enough(rest.instance, free_table):
+            free_table = None  # fully suppressed rows that need no partners, which groups do not tell from others
     result = settled(rest) or _rest_solved(rest, so_far, free_table)
     result = replace(result, phases=(*first.phases, *result.phases))
     if first.dual is not None and (result.dual is None or result.dual.value < first.dual.value):
@@ -108,6 +113,12 @@ def solve_free_first(
         return _ended(rest, so_far.failed("infeasible is said, which a verified table refutes"), found)
     bound = Bound(result.exact_bound, result.backed_by)
     return _ended(rest, replace(so_far, bound=bound).stopped(result.stop_reason, result.message), found)
+
+
+def _large_enough(instance: Instance, table: Assignment) -> bool:
+    """Whether each group has as many rows as its candidate needs."""
+    size = group_sizes(instance, table)
+    return bool(((size == 0) | (size >= instance.least)).all())
 
 
 def _rest_solved(session: Session, so_far: Outcome, free: Assignment | None) -> Result:

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 from effort import examples
-from oracle import cheapest
+from oracle import cheapest, optimum
 from present import present
 from strategies import drawn_case
 
@@ -133,3 +133,12 @@ def test_interchange_places_all_rows_in_few_groups() -> None:
         assert present(table).cost <= 400 * 5
         sizes = np.bincount(present(table).candidate, weights=present(table).rows)
         assert (sizes[sizes > 0] >= 3).all()
+
+
+@pytest.mark.parametrize("sides", [{"max_groups": 1}, {"min_groups": 2}, {"min_groups": 1, "max_groups": 2}])
+def test_fully_suppressed_rows_that_need_no_partners_are_no_group_to_split(sides: dict[str, int]) -> None:
+    rows = [("a", "a")] * 6 + [("a", "b")]
+    table = km.Table.from_frame(pl.DataFrame(rows, ["x", "y"], orient="row"), ["x", "y"])
+    found = km.solve(km.Problem(table, km.KAnonymity(3), suppressed_rows="exempt", **sides))  # type: ignore[arg-type]
+    assert found.proof == "optimal"
+    assert found.objective == optimum(rows, 3, suppressed_rows="exempt", **sides)
