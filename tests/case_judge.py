@@ -46,7 +46,7 @@ def judge(case: AnyCase, *, sides: bool = True) -> Fraction | None:
 
 def certified_sides(base: Case) -> tuple[str, ...]:
     """The side constraints that a certificate may state."""
-    return ("max_groups",) if base.sides.get("objective", "loss") == "loss" else ()
+    return ("max_groups", "min_groups") if base.sides.get("objective", "loss") == "loss" else ()
 
 
 def truth(case: AnyCase) -> Truth:

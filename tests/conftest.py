@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from effort import examples
+from effort import THOROUGH, examples
 from hypothesis import settings
 from places import ROOT
 
@@ -19,8 +19,9 @@ pytest_plugins = ["database_cases"]  # which has fixtures
 
 def pytest_configure(config: pytest.Config) -> None:
     """Tables in tests need no role for every column; tests about the warning ask for it."""
-    # where a test does not say how many; a busy machine may take long for one
-    settings.register_profile("tests", max_examples=examples(100, 30), deadline=None)
+    # where a test does not say how many; a busy machine may take long for one. The same examples each time, so that
+    # what passes once passes everywhere; other ones in the thorough runs, which look for what nobody has thought of
+    settings.register_profile("tests", max_examples=examples(100, 30), deadline=None, derandomize=not THOROUGH)
     settings.load_profile("tests")
     gc.disable()  # until all tests have been imported
     config.addinivalue_line("filterwarnings", "ignore::kanon_milp.errors.RoleWarning")

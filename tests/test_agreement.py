@@ -263,6 +263,8 @@ def test_groups_that_must_stay_apart_do(
 
 def test_what_the_judge_says_of_sides_is_both() -> None:
     case = Case((("a",), ("b",), ("a",)), 1, None, (Fraction(1),), {}, {}, "strict", {"min_groups": 3})
-    assert truth(case) == Truth(best=Fraction(1), loss=Fraction(0))
+    assert truth(case) == Truth(best=Fraction(1), loss=Fraction(1))  # which a certificate states
     stated = replace(case, sides={"max_groups": 1})  # by certificates, too
+    bounded = replace(case, k=2, sides={"cost_bound": Fraction(1)})
+    assert truth(bounded) == Truth(best=None, loss=Fraction(3))
     assert truth(stated) == Truth(best=Fraction(3), loss=Fraction(3))

@@ -46,6 +46,16 @@ def test_what_is_certified_is_accepted_and_below_the_optimum(case: Case, data: s
     assert best is None or report.bound <= best
 
 
+def test_a_certificate_of_more_groups_than_rows_says_that_there_is_no_table() -> None:
+    case = Case((("a",),), 1, None, (Fraction(1),), {}, {}, "strict", {"min_groups": 2, "objective": "loss"})
+    asked = case.problem()
+    report = check_certificate(asked, certify(asked, lagrangian(certified_instance(asked))))
+    assert report.valid
+    assert report.vacuous
+    assert report.statement.startswith("there is no ")
+    assert best_loss(case) is None
+
+
 @given(sensitive_cases(), st.data())
 @settings(relaxed, max_examples=examples(40, 7))
 def test_with_other_requirements_too(case: SensitiveCase, data: st.DataObject) -> None:
