@@ -12,13 +12,21 @@ import typer
 from kanon_milp import __version__
 from kanon_milp.cli.apply import apply
 from kanon_milp.cli.exit_codes import Interrupted, signals
-from kanon_milp.cli.help import HELP, NAMES_THE_NEAREST, Command, UsageError, examples, option_of_the_command
+from kanon_milp.cli.help import (
+    HELP,
+    NAMES_THE_NEAREST,
+    Command,
+    UsageError,
+    examples,
+    option_of_the_command,
+    wrong_value,
+)
 from kanon_milp.cli.instances import generate, library, models
 from kanon_milp.cli.solve import doctor, export, import_solution, report, solve
 from kanon_milp.cli.studies import attack, bench, compare, sweep
 from kanon_milp.cli.tables import compress, hierarchy, inspect, qid
 from kanon_milp.cli.verify import verify
-from kanon_milp.errors import KanonWarning, without_passwords
+from kanon_milp.errors import InputError, KanonWarning, without_passwords
 from kanon_milp.studies.display import say
 
 TABLE = "--data people.csv --qi zip,age,sex"
@@ -60,6 +68,8 @@ class _Commands(typer.core.TyperGroup):
         try:
             return super().invoke(ctx)
         except UsageError as error:
+            if wrong := wrong_value(error):
+                raise InputError(wrong) from None
             if without_passwords(error.message) == error.message:
                 raise
             raise UsageError(without_passwords(error.message), error.ctx) from None

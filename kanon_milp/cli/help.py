@@ -9,6 +9,8 @@ from typing import Any
 
 import typer.core
 
+from kanon_milp.errors import printable
+
 _exceptions: Any = import_module(typer.BadParameter.__module__)
 _globals: Any = import_module(f"{_exceptions.__package__}.globals")
 
@@ -46,6 +48,27 @@ class Command(typer.core.TyperCommand):
             if records:
                 with formatter.section(title):
                     formatter.write_dl(records)
+
+
+EXPECTED = {  # in place of what pydantic, by which typer reads options, says of a value
+    "int_parsing": "an integer such as 5 is expected",
+    "int_from_float": "an integer such as 5 is expected",
+    "int_parsing_size": "an integer of fewer digits is expected",
+    "float_parsing": "a number such as 0.5 is expected",
+    "greater_than_equal": "a number of at least {ge} is expected",
+    "value_error": "{error}",
+}
+
+
+def wrong_value(error: Any) -> str:
+    """One line for an option with a value that it does not take; empty for other errors."""
+    details = getattr(error.__cause__, "errors", list)()
+    option = next(iter(reversed(getattr(getattr(error, "param", None), "opts", []))), "")
+    if not details or details[0]["type"] not in EXPECTED or not option.startswith("--"):
+        return ""
+    kind, context = details[0]["type"], details[0].get("ctx", {})
+    found = "" if kind == "value_error" else f", found {printable(str(details[0]['input'])[:40])!r}"
+    return printable(f"{option}: {EXPECTED[kind].format(**context).rstrip('.')}{found}")
 
 
 def option_of_the_command(name: str) -> Any:

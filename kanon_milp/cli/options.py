@@ -570,7 +570,7 @@ def integer(text: str, option: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise InputError(f"{option}: an integer is expected in place of {text!r}") from None
+        raise InputError(f"{option}: an integer such as 5 is expected, found {text!r}") from None
 
 
 def numbers(what: str, given: list[str]) -> dict[str, Any]:

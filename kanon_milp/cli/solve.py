@@ -162,6 +162,11 @@ def solve(
         "dask": dask,
     }
     chosen.update({key: value for key, value in given.items() if value is not None})
+    if suppression_limit is not None and not 0 <= suppression_limit <= 1:
+        raise InputError(
+            f"--suppression-limit: a share of the rows from 0 to 1 is expected, such as 0.05 for 5 %, found "
+            f"{suppression_limit:g}"
+        )
     if suppression_limit is not None:
         parameters = [*(parameters or []), f"full_domain.suppressed={suppression_limit}"]
     if parameters:

@@ -225,11 +225,9 @@ def with_levels(recoding: Suppression | Hierarchies, columns: Sequence[str], lev
     for name, given in by_column(levels, "levels", lambda value, _: value).items():
         if name not in heights:
             raise InputError(f'levels: "{name}" is not a quasi-identifier{among(name, columns, "quasi-identifier")}')
-        where = f'level of column "{name}"'
+        where = f'levels: column "{name}"'
         chosen = [given] if isinstance(given, int | str) else listed(given, "levels", "a level, or a list of them,")
-        asked[name] = tuple(
-            dict.fromkeys(_level(each, heights[name], "*", f'level of column "{name}"') for each in chosen)
-        )
+        asked[name] = tuple(dict.fromkeys(_level(each, heights[name], "*", where, _as_typed(each)) for each in chosen))
         if not asked[name]:
             raise InputError(f"{where}: name at least one")
     if not asked:
@@ -419,7 +417,13 @@ def parse_mask(mask: PatternMask, names: Sequence[str], heights: Sequence[int], 
     return np.array(list(seen), dtype=np.int16)
 
 
-def _level(cell: Cell, height: int, symbol: str, where: str) -> int:
+def _as_typed(level: Cell) -> str:
+    """What somebody has named as a level; empty for a number that is too long to repeat."""
+    return printable(level[:20]) if isinstance(level, str) else str(level) if abs(level) <= MAX_LEVELS else ""
+
+
+def _level(cell: Cell, height: int, symbol: str, where: str, shown: str = "") -> int:
+    """shown: what messages call the cell; "" for the kind of one that must not be shown."""
     # a level of thousands of digits is none, and Python makes no number of it
     text = "" if isinstance(cell, int) and abs(cell) > MAX_LEVELS else str(cell)
     if text in KEEP:
@@ -429,7 +433,7 @@ def _level(cell: Cell, height: int, symbol: str, where: str) -> int:
     digits = text.lstrip("0") or "0"
     if text.isascii() and text.isdigit() and len(digits) <= len(str(height)) and int(digits) <= height:
         return int(digits)
-    raise InputError(f"{where}: {kind_of(cell)} is neither keep nor * nor a level from 0 to {height}")
+    raise InputError(f"{where}: {shown or kind_of(cell)} is neither keep nor * nor a level from 0 to {height}")
 
 
 def _are_patterns(path: str | Path, rows: list[list[str]]) -> bool:

@@ -124,14 +124,14 @@ _WHO = (
     "etudiant|eleve|utilisateur|participante?|cliente?|paciente|persona|individuo|empleado|estudiante|alumno|usuario|"
     "paziente|utente|dipendente|cittadino"
 )
-_PERHAPS_WHO = (
-    "subject|case|member|household|account|haushalt|mitglied|konto|sujet|menage|foyer|membre|sujeto|hogar|miembro"
-)
+_HOUSEHOLD = "household|hh|haushalt|menage|foyer|hogar"
+_PERHAPS_WHO = f"subject|case|member|account|mitglied|konto|sujet|membre|sujeto|miembro|{_HOUSEHOLD}"
 _SHORT = "kunden|personal|fall|matrikel|pat|usubj|subj|cust|emp"  # which stand before a word for numbers
 _A_NUMBER = "ids?|uid|key|code|number|num|no|nr|nummer|kennung|kennzahl|schluessel|schlussel|numero|identifier"
 _ONE = re.compile(
     f"(?P<who>{_WHO})|(?P<perhaps>{_PERHAPS_WHO})|(?P<number>{_A_NUMBER}|n)|(?P<before>({_WHO}|{_SHORT})(en|n)?)"
 )
+_OF_A_HOUSEHOLD = re.compile(f"({_HOUSEHOLD})({_A_NUMBER})?")
 _NUMBER_OF_ONE = re.compile(f"({_WHO}|{_PERHAPS_WHO}|{_SHORT})(en|es|n|s)?({_A_NUMBER})")
 _AMOUNT = _set(
     "income salary wage wages earnings gehalt einkommen lohn einkunfte einkuenfte verdienst revenu revenus salaire "
@@ -199,6 +199,23 @@ def persons(names: Sequence[str], frame: nw.DataFrame[Any], source: str) -> list
     """Those of the columns that tell persons apart by their numbers or names."""
     called = [name for name in names if is_unit(name) or _is_called_so(_words(name))]
     return [name for name in called if tells_persons(name, _reader(frame, name, source), *_distinct(frame, name))]
+
+
+def members(names: Sequence[str], texts: Callable[[list[str]], pl.DataFrame]) -> dict[str, str]:
+    """Columns that number the persons of a household → that household's column: both together are different in each
+    row, so each row is one person. texts: columns as text."""
+    called = [name for name in names if is_unit(name)]
+    households = [name for name in called if any(map(_OF_A_HOUSEHOLD.fullmatch, _words(name)))]
+    if not households or len(called) == len(households):
+        return {}
+    keys = texts(called)
+    found: dict[str, str] = {}
+    for name in (name for name in called if name not in households and keys[name].n_unique() < keys.height):
+        for household in households:
+            pairs = pl.struct(pl.nth(called.index(household)), pl.nth(called.index(name)))
+            if keys.select(pairs.n_unique()).item() == keys.height:
+                found.setdefault(name, household)
+    return found
 
 
 def is_unit(name: str) -> bool:

@@ -21,7 +21,7 @@ from kanon_milp.problem.arguments import exists, instance_of, integer, one_of, t
 from kanon_milp.problem.column_values import as_text
 from kanon_milp.problem.csv_files import CsvFormat, absent_marks, read_csv, read_excel, scan_csv, with_missing
 from kanon_milp.problem.databases import Database, asked_query, location, shown_query
-from kanon_milp.problem.role_guess import kept_warning, persons, warning
+from kanon_milp.problem.role_guess import kept_warning, members, persons, warning
 from kanon_milp.problem.roles import Names, Roles, header_doubt, missing_warning, repeated_warning
 from kanon_milp.system.markup import card
 from kanon_milp.system.processes import begin_threads
@@ -150,7 +150,13 @@ class Table:
                 warnings.warn(doubt, FileWarning, stacklevel=3)
             return cls(eager, roles, keys, source, symbol, csv_format, own_names=own_names, is_released=True)
         others = [name for name in eager.columns if name not in (*roles.identifying, *roles.dropped)]
-        repeated = () if roles.unit else (*roles.identifying, *persons(others, eager, source))
+        persons_of = members(eager.columns, lambda names: as_text(eager, names, source))
+        persons_and_households = {*persons_of, *persons_of.values()}
+        repeated = [
+            name
+            for name in (*roles.identifying, *persons(others, eager, source))
+            if not roles.unit and name not in persons_and_households
+        ]
         said = {
             doubt: FileWarning,
             warning(roles.unclassified(eager.columns), eager, source, doubt): RoleWarning,

@@ -25,6 +25,7 @@ from kanon_milp.problem.role_guess import (
     is_unit,
     marks_of_missing,
     may_be_classes,
+    members,
     read_values,
     tells_persons,
 )
@@ -77,7 +78,8 @@ class Column:
     that most have, of `rows`. code: how many digits each value has, where it is a code such as a zip code. note: how
     values were read, where that is not plain. marks: values that look as if they stood for a missing one, such as NA.
     same_as: another quasi-identifier that says the same of each row, for which this one is dropped.
-    persons: whether it tells persons apart (`tells_persons`).
+    persons: whether it tells persons apart (`tells_persons`). members_of: the column of households within which it
+    numbers the persons, so that each row is one person; neither column tells persons apart by itself.
     """
 
     name: str
@@ -95,6 +97,7 @@ class Column:
     marks: tuple[str, ...] = ()
     same_as: str = ""
     persons: bool = False
+    members_of: str = ""
 
     def as_dict(self, rows: int) -> dict[str, Any]:
         """As plain data, with shares of the rows."""
@@ -144,6 +147,22 @@ def column_of(values: pl.Series, name: str, given: Roles) -> Column:
     persons = tells_persons(name, lambda: read, present.len(), distinct)
     about = (distinct, values.null_count(), unique, role, proposed)
     return Column(name, read.kind, *about, read.span, most, values.len(), code, read.note, marks, persons=persons)
+
+
+def with_members(columns: Sequence[Column], texts: pl.DataFrame) -> tuple[Column, ...]:
+    """The columns, with what is known of those that number the persons of households. texts: the table."""
+    found = members(texts.columns, lambda names: texts[names])
+    return tuple(
+        replace(
+            each,
+            role="identifying" if each.proposed else each.role,
+            persons=False,
+            members_of=found.get(each.name, ""),
+        )
+        if each.name in found or each.name in found.values()
+        else each
+        for each in columns
+    )
 
 
 def with_unit(columns: Sequence[Column]) -> tuple[Column, ...]:

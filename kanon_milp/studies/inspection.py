@@ -25,7 +25,15 @@ from kanon_milp.problem.databases import Database, asked_query, location, shown_
 from kanon_milp.problem.recoding import MAX_LEVEL_VECTORS, Suppression
 from kanon_milp.problem.roles import Names, Roles, another_delimiter, header_doubt, joined, visible
 from kanon_milp.problem.table import SYMBOL, open_frame, read_with_format
-from kanon_milp.studies.columns import Column, column_of, with_at_most, with_sensitive, with_unit, without_repeated
+from kanon_milp.studies.columns import (
+    Column,
+    column_of,
+    with_at_most,
+    with_members,
+    with_sensitive,
+    with_unit,
+    without_repeated,
+)
 from kanon_milp.studies.metrics import unit_risk
 from kanon_milp.studies.proposal import (
     WITHOUT_CANDIDATES,
@@ -317,7 +325,8 @@ def inspect(
     some = given.quasi_identifiers or tuple(given.unclassified(frame.columns)[:1])
     replace(given, quasi_identifiers=some).check(frame.columns, source, doubt)
     texts = as_text(frame, frame.columns, source)
-    known = with_unit([column_of(texts[name].alias(""), name, given) for name in texts.columns])
+    read = [column_of(texts[name].alias(""), name, given) for name in texts.columns]
+    known = with_unit(with_members(read, texts))
     columns = with_at_most(MOST_PROPOSED, without_repeated(with_sensitive(known), texts))
     chosen = tuple(each.name for each in columns if each.role == "quasi-identifier")
     unit = next((each.name for each in columns if each.role == "unit"), None)

@@ -211,8 +211,16 @@ def repeated_notes(columns: Sequence[Column]) -> list[str]:
     unit = next((each for each in columns if each.role == "unit"), None)
     if unit is not None and not unit.proposed:
         return []
-    notes = []
+    numbered = {each.members_of: each.name for each in columns if each.members_of}
+    notes = [
+        f"{visible(name)} numbers the persons of each {visible(household)}, so each row is one person, and k counts "
+        f"persons; --unit {shell_word(listing([household]))} counts households"
+        for household, name in numbered.items()
+        if unit is None
+    ]
     for each in columns if unit is None else [unit]:
+        if each.members_of or each.name in numbered:
+            continue
         told = each.persons or (each.role == "identifying" and not each.proposed)
         if told and 0 < each.distinct < each.rows - each.missing:
             option = f"--unit {shell_word(listing([each.name]))}"
@@ -248,7 +256,8 @@ def suppressed_everywhere(result: Result) -> str:
             for name in names
             if name not in result.problem.recoding.hierarchies and result.problem.table.column(name).n_unique() > 2
         ]  # between two values and suppression lies nothing
-        ways += options or (["--hierarchies"] if without else ["a higher --weight"])
+        of_some = "" if without == list(names) else f" of {joined(without)}"
+        ways += options or ([f"hierarchies{of_some} (--hierarchies)"] if without else ["a higher --weight"])
     return f"{', '.join(names)} ({result.problem.table.symbol} in every row); {' or '.join(ways)} may keep more"
 
 

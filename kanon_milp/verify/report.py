@@ -214,7 +214,9 @@ class Report:
 
     def summary(self) -> str:
         """A few lines for people."""
-        exempt = "none" if self.k_exempt is None else str(self.k_exempt)
+        suppressed = bool(self.fully_suppressed_rows)
+        exempt = "no row is left" if self.k_exempt is None else f"k = {self.k_exempt}"
+        both = f" with the fully suppressed rows as a group, without them {exempt}" if suppressed else ""
         loss, cells = "undefined" if self.cost is None else in_words(self.cost), self.n * self.m
         share, rows = self.suppressed_cells / max(cells, 1), counted(self.fully_suppressed_rows, "row")
         sizes = f"smallest {self.smallest_group}, mean {float(self.mean_group):.2f}, largest {self.largest_group}"
@@ -228,9 +230,9 @@ class Report:
         of_rows, of_units = "", []
         if self.released.unit is not None and self.released.units_strict is not None:
             fewest = counted(self.released.units_strict, "different value")
-            visible = "none" if self.released.units_exempt is None else str(self.released.units_exempt)
-            of_rows = "rows "
-            of_units = [f'  {fewest} of "{self.released.unit}", {visible} without them']
+            visible = "no row is left" if self.released.units_exempt is None else str(self.released.units_exempt)
+            of_rows = " rows"
+            of_units = [f'  {fewest} of "{self.released.unit}"' + (f", without them {visible}" if suppressed else "")]
         lines = [
             held if self.ok else f"NOT verified: {counted(len(self.violations), 'violation')}",
             *(f"  - {violation}" for violation in self.violations),
@@ -239,7 +241,7 @@ class Report:
             f"{'' if self.alone else f'loss {loss}, '}{self.suppressed_cells:,} of {cells:,} cells suppressed "
             f"({100 * share:.1f} %), {rows} fully",
             *self._foreign_summary(),
-            f"k = {self.k_strict} {of_rows}counting fully suppressed rows as a group, {exempt} without them",
+            f"k = {self.k_strict}{of_rows}{both}",
             *of_units,
         ]
         for name, facts in self.released.sensitive.items():

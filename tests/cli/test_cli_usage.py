@@ -210,3 +210,25 @@ def test_groups_that_are_not_there_are_named_with_a_way_out(tmp_path: Path) -> N
     (tmp_path / "t.csv").write_text("a\n1\n")
     done = run("hierarchy", tmp_path / "t.csv", "--column", "a", "--groups", tmp_path / "no.json")
     assert "no.json: no such file; --groups names a JSON or TOML file" in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--k", "2.5", "error: --k: an integer such as 5 is expected, found '2.5'"),
+        ("--time-limit", "soon", "error: --time-limit: a number such as 0.5 is expected, found 'soon'"),
+        ("--report-sample", "-1", "error: --report-sample: a number of at least 0 is expected, found '-1'"),
+        ("--missing", "foo", "error: --missing: 'foo' is not one of 'value', 'error'"),
+        ("--suppression-limit", "5", "error: --suppression-limit: a share of the rows from 0 to 1"),
+        ("--level", "a=5", 'error: levels: column "a": 5 is neither keep nor * nor a level from 0 to 1'),
+    ],
+)
+def test_a_wrong_value_of_an_option_is_one_line_that_names_it(
+    option: str, value: str, said: str, tmp_path: Path
+) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("a,b\n1,2\n1,2\n")
+    done = run("solve", "--data", table, "--qi", "a,b", "--k", 2, "--method", "full_domain", option, value)
+    assert done.returncode == 2
+    assert done.stderr.startswith(said)
+    assert done.stderr.count("\n") == 1

@@ -188,6 +188,24 @@ def test_who_is_protected_is_told_loudly_whatever_the_column_is_called(name: str
     assert "COUNTS ROWS" not in run("solve", "--data", path, *asked, "--unit", name).stderr
 
 
+@pytest.mark.parametrize(("household", "person"), [("hhid", "pid"), ("household_id", "person_no"), ("hh", "person")])
+def test_persons_numbered_within_households_are_rows(household: str, person: str) -> None:
+    members = [(str(number // 3), str(number % 3)) for number in range(60)]
+    frame = pl.DataFrame(members, schema=[household, person], orient="row").with_columns(age=pl.lit("30"))
+    frame = frame.with_columns(sex=pl.Series(["f", "m"] * 30))
+    found = km.inspect(frame)
+    assert [each.role for each in found.columns[:2]] == ["identifying", "identifying"]
+    assert any(each.startswith(f"{person} numbers the persons of each {household}") for each in found.notes)
+    assert not any("K COUNTS" in each for each in found.notes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        km.Table.from_frame(frame, ["age", "sex"], identifying=[household, person])
+    # where both together stand in several rows, these may be of one person
+    twice = pl.concat([frame, frame])
+    with pytest.warns(km.RoleWarning, match="K COUNTS ROWS"):
+        km.Table.from_frame(twice, ["age", "sex"], identifying=[household, person])
+
+
 @pytest.mark.parametrize("name", CLASSES)
 def test_words_for_persons_that_mean_something_else(name: str) -> None:
     rows = CLASSES[name] * (3 if name == "household" else 1)

@@ -30,7 +30,7 @@ def solved(
         ({"age": AGES}, "--numeric age=4"),
         ({"born": BORN}, "--dates born=year,decade"),
         ({"zip": [f"{i:05}" for i in range(12)]}, "--prefix zip=2"),
-        ({"job": [f"job {i}" for i in range(12)]}, "--hierarchies"),
+        ({"job": [f"job {i}" for i in range(12)]}, "hierarchies (--hierarchies)"),
         ({"age": AGES, "born": BORN}, "--numeric age=4 or --dates born=year,decade"),
     ],
 )
@@ -63,7 +63,7 @@ def test_between_two_values_and_suppression_lies_no_level() -> None:
     table = km.Table.from_frame(pl.DataFrame({"sex": list("fmfm"), "job": list("abcd")}), ["sex", "job"])
     short = km.solve(km.Problem(table, km.KAnonymity(4)))
     assert short.suppressed_columns == ("sex", "job")
-    assert suppressed_everywhere(short).endswith("; --hierarchies may keep more")
+    assert suppressed_everywhere(short).endswith("; hierarchies of job (--hierarchies) may keep more")
     sex = km.Table.from_frame(pl.DataFrame({"sex": list("fm")}), ["sex"])
     assert suppressed_everywhere(km.solve(km.Problem(sex, km.KAnonymity(2)))).endswith(
         "; a higher --weight may keep more"
@@ -77,7 +77,7 @@ def test_patterns_and_limits_have_their_own_way_out() -> None:
     table = km.Table.from_frame(pl.DataFrame({"a": list("aabbcc"), "b": list("xxyyzz")}), ["a", "b"])
     short = km.solve(km.Problem(table, km.KAnonymity(2)), method="m_approximation", time_limit=1e-6)
     assert short.suppressed_columns == ("a", "b")
-    assert "; more time or --hierarchies may keep more" in suppressed_everywhere(short)
+    assert "; more time or hierarchies (--hierarchies) may keep more" in suppressed_everywhere(short)
 
 
 def test_nothing_is_said_where_something_is_kept(tmp_path: Path) -> None:
