@@ -62,7 +62,7 @@ EXPECTED = {  # in place of what pydantic, by which typer reads options, says of
 
 def wrong_value(error: Any) -> str:
     """One line for an option with a value that it does not take; empty for other errors."""
-    details = getattr(error.__cause__, "errors", list)()
+    details: list[dict[str, Any]] = getattr(error.__cause__, "errors", list)()
     option = next(iter(reversed(getattr(getattr(error, "param", None), "opts", []))), "")
     if not details or details[0]["type"] not in EXPECTED or not option.startswith("--"):
         return ""
