@@ -25,7 +25,7 @@ from kanon_milp.kernels.valued_groups import take_groups
 from kanon_milp.kernels.volume import dot, spread
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged
-from kanon_milp.system.arrays import Flags, Floats, Ints32
+from kanon_milp.system.arrays import Flags, Floats, Ints, Ints32
 
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 
@@ -35,6 +35,7 @@ NOTHING = np.zeros(0)
 PARTS = 4  # that the candidates are divided into, for any number of threads: so they do not change a sum
 FACTORS = (4.0, 2.0, 1.4, 1.2, 1.1, 1.05, 1.02)  # steps of the search for one θ_g, up and down, at the end
 ROUGH = (2.0, 1.2)  # and on the way
+HALVINGS = 50  # until the best of equal multipliers is known nearly enough
 FADED = 1e-100  # what averages are multiplied by before they are rescaled
 
 
@@ -82,8 +83,15 @@ class Evaluator:
         return len(self._taken)
 
     def start(self) -> Floats:
-        """A point to begin with, where no φ_g is negative."""
-        return np.concatenate([_cheapest_costs(self.instance), np.zeros(self.sets.lists)])
+        """A point to begin with: where no φ_g is negative, or, if that is better, the best one of equal multipliers for
+        the largest number of groups."""
+        point = np.concatenate([_cheapest_costs(self.instance), np.zeros(self.sets.lists)])
+        most, lengths = self.instance.problem.max_groups, self.sets.lengths
+        if most is not None and (lengths == self.types).any():
+            equal, of_groups, value = _equal_multipliers(self.instance, most)
+            if value > dot(self.counts, point[: self.types]):
+                point[: self.types], point[self.types + int(lengths.argmax())] = equal, of_groups
+        return point
 
     @property
     def scale(self) -> Floats:
@@ -419,6 +427,33 @@ class RequiredEvaluator(Evaluator):
 
         found: Floats = np.concatenate(list(self.each_part(part)))
         return found
+
+
+def _equal_multipliers(instance: Instance, most: int) -> tuple[float, float, float]:
+    """Of all row types the same λ, the multiplier μ of the number of groups, and L: n·λ less the largest N_g·(λ - w_g),
+    as many as there may be groups, the last of which is μ. For one group L is the loss of the best one."""
+    candidates, n = instance.candidates, instance.types.n
+    order = np.lexsort((-candidates.support, candidates.cost))
+    cost, rows = candidates.cost[order].astype(np.float64), candidates.support[order].astype(np.float64)
+    # of those that cost the same, the largest
+    first = np.flatnonzero(np.diff(cost, prepend=-1.0))
+    largest = np.arange(len(cost)) - np.repeat(first, np.diff([*first, len(cost)])) < most
+    cost, rows = cost[largest], rows[largest]
+    low, high = 0.0, float(cost[-1]) * n
+    for _ in range(HALVINGS):  # L is concave in λ, and piecewise linear
+        middle = (low + high) / 2
+        low, high = (middle, high) if rows[_most_saving(middle, cost, rows, most)].sum() < n else (low, middle)
+    saved = rows * (high - cost)
+    chosen = _most_saving(high, cost, rows, most)
+    of_groups = float(saved[chosen].min()) if len(chosen) == most else 0.0
+    return high, of_groups, n * high - float(saved[chosen].sum())
+
+
+def _most_saving(multiplier: float, cost: Floats, rows: Floats, most: int) -> Ints:
+    """Which candidates, at most so many, save most where each row is worth the multiplier."""
+    saved = rows * (multiplier - cost)
+    found = np.argsort(-saved, kind="stable")[:most]
+    return found[saved[found] > 0]
 
 
 def _cheapest_costs(instance: Instance) -> Floats:

@@ -13,6 +13,8 @@ import threading
 from dataclasses import dataclass, replace
 from typing import cast
 
+import numpy as np
+
 from kanon_milp.heuristics.interchange import InterchangeParameters, interchange
 from kanon_milp.heuristics.splitting import split_groups
 from kanon_milp.methods.hybrid import limit_of_search
@@ -126,16 +128,16 @@ class FewGroups(ByShare):
     def applies(self, known: Known) -> bool:
         """Once there are multipliers, where the number has a limit."""
         limited = known.session.problem.max_groups is not None
-        return limited and known.dual is not None and known.dual.open_share is not None and not self._run
+        return limited and known.dual is not None and not self._run
 
     def run(self, known: Known, limit: Limit) -> None:
         """Once."""
         self._run, dual, problem = True, known.dual, known.session.problem
         assert dual is not None
-        assert dual.open_share is not None
         assert problem.max_groups is not None
-        share, params = limit.part(known.get(FewGroupsParams).share * limit.left), known.get(InterchangeParameters)
-        found = interchange(known.instance, dual.phi, dual.open_share, problem.max_groups, share, params)
+        part, params = limit.part(known.get(FewGroupsParams).share * limit.left), known.get(InterchangeParameters)
+        share = np.zeros(len(dual.phi)) if dual.open_share is None else dual.open_share
+        found = interchange(known.instance, dual.phi, share, problem.max_groups, part, params)
         known.keep(None if found is None else split_groups(known.instance, found, problem.min_groups or 1, limit))
 
 

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from kanon_milp.errors import counted
 from kanon_milp.heuristics.grouping import group_sizes
 from kanon_milp.methods.direct import settled, solve_milp
 from kanon_milp.methods.few_groups import LimitBinds, limits_groups, solve_few_groups
 from kanon_milp.methods.hybrid import HybridParams
-from kanon_milp.methods.outcome import Bound, Found, Outcome, Scale
+from kanon_milp.methods.outcome import UNKNOWN, Bound, Found, Outcome, Scale
 from kanon_milp.methods.phases import Phase
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
@@ -78,10 +79,8 @@ def solve_free_first(
     if found is not None and not (first.stop_reason == "interrupted" and not free.limit.asked):
         return replace(first, problem=problem, report=found.report)
     free = replace(free, prepared=replace(free.prepared, problem=problem))
-    most = problem.exact_cost_bound
-    if found is None and bound.value is not None and most is not None and bound.value > most:
-        said = f"each table loses at least {in_words(bound.value)}, which is above the cost bound of {in_words(most)}"
-        refused = Outcome(phases=first.phases, trajectory=_bounds(first)).infeasible(bound.backed_by, said)
+    refused = None if found is not None else _above_cost_bound(problem, bound, first)
+    if refused is not None:
         return free.end(refused)
     if found is None and tracker.kept is not None:
         kept = free.release(tracker.kept)
@@ -115,6 +114,18 @@ def solve_free_first(
     return _ended(rest, replace(so_far, bound=bound).stopped(result.stop_reason, result.message), found)
 
 
+def _above_cost_bound(problem: Problem, bound: Bound, by: Result) -> Outcome | None:
+    """That there is no table, where each loses more than the cost bound. by: the result that has proven this."""
+    most = problem.exact_cost_bound
+    if bound.value is None or most is None or bound.value <= most:
+        return None
+    groups = "" if by.problem.max_groups is None else f" in at most {counted(by.problem.max_groups, 'group')}"
+    said = (
+        f"each table{groups} loses at least {in_words(bound.value)}, which is above the cost bound of {in_words(most)}"
+    )
+    return Outcome(phases=by.phases, trajectory=_bounds(by)).infeasible(bound.backed_by, said)
+
+
 def _large_enough(instance: Instance, table: Assignment) -> bool:
     """Whether each group has as many rows as its candidate needs."""
     size = group_sizes(instance, table)
@@ -129,6 +140,10 @@ def _rest_solved(session: Session, so_far: Outcome, free: Assignment | None) -> 
     ran = Outcome()
     if limits_groups(session.problem):
         result = solve_few_groups(session, so_far.bound, free)
+        bound = UNKNOWN if result.backed_by[:1] == (REGISTERED,) else Bound(result.exact_bound, result.backed_by)
+        refused = None if result.table is not None else _above_cost_bound(session.problem, bound, result)
+        if refused is not None:
+            return session.end(refused)
         timed = session.method == "search" or session.limit.over or session.options.time_limit is not None
         if timed or result.proof in ("optimal", "infeasible"):
             return result

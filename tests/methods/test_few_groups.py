@@ -16,7 +16,7 @@ from present import present
 from strategies import drawn_case
 
 import kanon_milp as km
-from kanon_milp.bounds import DualPoint, certify, exact_value, round_dual
+from kanon_milp.bounds import DualPoint, certify, exact_value, proven_bound, round_dual
 from kanon_milp.bounds.lagrangian_bound import lagrangian
 from kanon_milp.bounds.packing_cuts import first_sets
 from kanon_milp.bounds.reduced_costs import ReducedCosts
@@ -81,6 +81,21 @@ def test_the_optimum_of_few_groups(seed: int) -> None:
             assert found.require_optimal().exact_objective == best
 
 
+@pytest.mark.parametrize("seed", range(examples(20, 1)))
+def test_the_first_multipliers_of_one_group_are_the_best_ones(seed: int) -> None:
+    draw, seen = Random(f"one-{seed}"), 0
+    for _ in range(12):
+        free, up_to = optima(draw)
+        problem = replace(free, max_groups=1)
+        instance = reduce(prepare(problem))[-1].instance
+        if free.suppressed_rows == "exempt" or 1 not in up_to:
+            continue
+        seen += 1
+        found = lagrangian(instance, iterations=1)
+        assert proven_bound(instance, round_dual(found)) * instance.levels.unit == up_to[1]
+    assert seen > 2
+
+
 def people(rows: int = 400, **sides: Any) -> km.Problem:
     draw = Random(5)
     frame = pl.DataFrame({f"q{j}": [draw.choice("abcdef"[: 3 + j % 3]) for _ in range(rows)] for j in range(5)})
@@ -114,6 +129,16 @@ def test_a_limit_that_binds_is_in_the_bound_the_search_and_the_certificate() -> 
     assert not check_certificate(problem, forged).valid  # nothing limits the groups that multipliers count on
 
 
+def test_what_loses_more_in_few_groups_than_the_cost_bound_is_infeasible() -> None:
+    free = km.solve(people(60)).require_optimal()
+    few = km.solve(people(60, max_groups=3)).require_optimal()
+    least = present(few.objective)
+    assert present(free.objective) < least - 1
+    found = km.solve(people(60, max_groups=3, cost_bound=int(least) - 1), time_limit=20, method="search")
+    assert found.proof == "infeasible"
+    assert km.solve(people(60, max_groups=3, cost_bound=int(least))).require_optimal().objective == least
+
+
 def test_a_certificate_without_the_limit_holds_with_it() -> None:
     free = people()
     certificate = certify(free, lagrangian(reduce(prepare(free))[-1].instance))
@@ -126,9 +151,8 @@ def test_interchange_places_all_rows_in_few_groups() -> None:
         problem = people(max_groups=most)
         instance = reduce(prepare(problem))[-1].instance
         dual = lagrangian(instance, iterations=200)
-        table = interchange(
-            instance, dual.phi, present(dual.open_share), most, NO_LIMIT, InterchangeParameters(candidates=500)
-        )
+        share = np.zeros(len(dual.phi)) if most == 1 else present(dual.open_share)  # one is known without iterations
+        table = interchange(instance, dual.phi, share, most, NO_LIMIT, InterchangeParameters(candidates=500))
         assert present(table).within(problem, instance.levels.unit)
         assert present(table).cost <= 400 * 5
         sizes = np.bincount(present(table).candidate, weights=present(table).rows)

@@ -12,6 +12,7 @@ import pytest
 
 import kanon_milp as km
 from kanon_milp.problem.privacy.diversity import (
+    _simplest,
     enough_entropy,
     entropy_share,
     recursive_holds,
@@ -67,6 +68,26 @@ def test_limits_of_recursive_diversity_hold(c: str, l: int) -> None:  # noqa: E7
             assert Fraction(max(held), sum(held)) <= share
         elif l == 2:  # then the share says all
             assert Fraction(max(held), sum(held)) > share
+
+
+@pytest.mark.parametrize("c", ["1/3", "7/5", "12/11", "100000000001/100000000000", "1/1000000000000", "12", "1e30"])
+def test_no_group_tells_a_c_from_the_one_that_models_state(c: str) -> None:
+    exact, simple = Fraction(c), _simplest(Fraction(c), 12)
+    assert max(simple.numerator, simple.denominator) <= 12 * 12 * 12
+    for counts in itertools.product(range(13), repeat=2):
+        for l in (1, 2):  # noqa: E741
+            assert recursive_holds(counts, exact, l) == recursive_holds(counts, simple, l)
+
+
+@pytest.mark.parametrize(("l", "c"), [(1, "1/2"), (2, "1e30"), (2, "1000000000000000000001/1000000000000000000000")])
+@pytest.mark.parametrize("solver", ["highs", "cpsat"])
+def test_every_c_and_l_is_solved_to_the_optimum(l: int, c: str, solver: str) -> None:  # noqa: E741
+    rows = [("a", "u", "1"), ("a", "u", "2"), ("a", "v", "1"), ("b", "v", "3"), ("b", "v", "1"), ("b", "u", "2")]
+    table = km.Table.from_frame(pl.DataFrame(rows, ["x", "y", "s"], orient="row"), ["x", "y"], sensitive="s")
+    problem = km.Problem(table, [km.KAnonymity(2), km.LDiversity(l, "recursive", c=Fraction(c))])
+    found = km.solve(problem, solver, method="milp")
+    other = km.solve(problem, method="subset_dp")
+    assert found.require_optimal().objective == other.require_optimal().objective
 
 
 @pytest.mark.parametrize("form", ["entropy", "recursive"])

@@ -86,6 +86,17 @@ def recursive_values(c: Fraction, l: int) -> int:  # noqa: E741
     return l + math.floor(1 / c)
 
 
+def _simplest(c: Fraction, n: int) -> Fraction:
+    """A c that no group of up to n rows tells from this one, of numbers that solvers hold: r/s < c for its counts r and
+    s from 0 to n is the same for both."""
+    if c > n:
+        return Fraction(n + 1)
+    if c.denominator <= n:
+        return c
+    below = largest_below(lambda ratio: ratio < c, n)
+    return below + Fraction(1, below.denominator * n)  # no ratio lies between them
+
+
 def declare_recursive(
     block: pyo.Block,
     model: pyo.ConcreteModel,
@@ -97,22 +108,27 @@ def declare_recursive(
     """b·X_σ + y ≤ a·(S - T) for each value σ, with c = a/b and T ≥ the rows of the l-1 most frequent values.
 
     T is the least of (l-1)·u + Σ_σ v_σ under u + v_σ ≥ X_σ (duality of choosing l-1 values); u = r_{l-1} and v_σ =
-    max(0, X_σ - u) are integers that reach it. All is integer, so `<` is `≤` with 1 more on the left.
+    max(0, X_σ - u) are integers that reach it. For l = 1 T is 0, and they are not needed. All is integer, so `<` is `≤`
+    with 1 more on the left.
     """
-    rows = Rows(model, instance, attributes)
+    rows, c = Rows(model, instance, attributes), _simplest(c, instance.types.n)
     block.CELLS = cells(rows)
-    block.level = pyo.Var(model.CANDIDATES, domain=pyo.NonNegativeIntegers, doc="u[g]: rows of the value of rank l-1")
-    block.above = pyo.Var(block.CELLS, domain=pyo.NonNegativeIntegers, doc="v[g,σ]: rows of σ beyond u[g]")
 
-    @block.Constraint(block.CELLS, doc="u and v cover the rows of each value")
-    def covered(b: pyo.Block, g: int, value: int) -> object:
-        return b.level[g] + b.above[g, value] >= rows.with_value(g, value)
+    if l > 1:
+        block.level = pyo.Var(
+            model.CANDIDATES, domain=pyo.NonNegativeIntegers, doc="u[g]: rows of the value of rank l-1"
+        )
+        block.above = pyo.Var(block.CELLS, domain=pyo.NonNegativeIntegers, doc="v[g,σ]: rows of σ beyond u[g]")
+
+        @block.Constraint(block.CELLS, doc="u and v cover the rows of each value")
+        def covered(b: pyo.Block, g: int, value: int) -> object:
+            return b.level[g] + b.above[g, value] >= rows.with_value(g, value)
 
     @block.Constraint(block.CELLS, doc="no value has c times the rows beyond the l-1 most frequent values")
     def rare_enough(b: pyo.Block, g: int, value: int) -> object:
-        frequent = (l - 1) * b.level[g] + sum(b.above[g, other] for other in rows.values(g))
+        frequent = 0 if l == 1 else (l - 1) * b.level[g] + sum(b.above[g, other] for other in rows.values(g))
         held = c.denominator * rows.with_value(g, value) + model.open[g]
-        return held <= c.numerator * (rows.size(g) - (frequent if l > 1 else 0))
+        return held <= c.numerator * (rows.size(g) - frequent)
 
 
 def listed(instance: InstanceData, attributes: Sequence[str]) -> Flags:
