@@ -129,6 +129,7 @@ def test_a_limit_that_binds_is_in_the_bound_the_search_and_the_certificate() -> 
     assert not check_certificate(problem, forged).valid  # nothing limits the groups that multipliers count on
 
 
+@pytest.mark.full
 def test_what_loses_more_in_few_groups_than_the_cost_bound_is_infeasible() -> None:
     free = km.solve(people(60)).require_optimal()
     few = km.solve(people(60, max_groups=3)).require_optimal()
