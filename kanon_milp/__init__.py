@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kanon_milp.errors import SolverError as SolverError
     from kanon_milp.formulations import Formulation as Formulation
     from kanon_milp.formulations import register_formulation as register_formulation
+    from kanon_milp.formulations.goals import exclude as exclude
     from kanon_milp.formulations.row_assignment import p_row_assignment as p_row_assignment
     from kanon_milp.formulations.row_assignment import row_assignment as row_assignment
     from kanon_milp.methods.exchange import export_model as export_model
@@ -98,6 +99,7 @@ _HOMES = {
         "SolverError",
     ),
     "formulations": ("Formulation", "register_formulation"),
+    "formulations.goals": ("exclude",),
     "formulations.row_assignment": ("p_row_assignment", "row_assignment"),
     "problem.database_tables": ("write_table",),
     "problem.hierarchies": ("Hierarchy",),

@@ -19,7 +19,7 @@ import typer
 from kanon_milp import solvers
 from kanon_milp.cli import options
 from kanon_milp.cli.exit_codes import NO_TABLE, OPTIMAL, UNVERIFIED, exit_code, signals
-from kanon_milp.cli.help import output_option, solving_option, table_option
+from kanon_milp.cli.help import objective_option, output_option, solving_option, table_option
 from kanon_milp.errors import InputError, NotProvenError, counted
 from kanon_milp.kernels import COMPILED
 from kanon_milp.methods import exchange, registry
@@ -91,6 +91,14 @@ def solve(
             "--set",
             metavar="PHASE.NAME=X",
             help="A number of a phase (cuts.share=0.3), or whether it is used (phases.cuts=false); repeatable.",
+        ),
+    ] = None,
+    then: Annotated[
+        list[str] | None,
+        objective_option(
+            metavar="GOAL",
+            help="What to optimize next, at the best objective: groups, fewer groups, discernibility, keep COLUMN; "
+            "repeatable.",
         ),
     ] = None,
     suppression_limit: Annotated[
@@ -175,6 +183,10 @@ def solve(
         if asked_for is not None and chosen.get("method") != "full_domain":
             raise InputError(f"{option} is about a full-domain table; name that too: --method full_domain")
     files: dict[str, Fill | None] = {}
+    if save_model is not None and then:
+        raise InputError("--save-model: a model file does not hold further objectives; name --then when it is solved")
+    if then:
+        chosen["then"] = then
     if save_model is not None:
         saved = {key: each for key, each in chosen.items() if key != "dask"}
         files[os.path.realpath(save_model)] = holding(saved_model(problem, save_model, saved))

@@ -17,6 +17,7 @@ from kanon_milp import __version__
 from kanon_milp.errors import InputError, NotProvenError, TooManyLevelVectorsError, printable
 from kanon_milp.methods.description import describe_input, describe_problem
 from kanon_milp.methods.extension import Extension
+from kanon_milp.methods.further import Stage, judged
 from kanon_milp.methods.plot import plot
 from kanon_milp.methods.tracker import PhaseRun, Proof, Trajectory
 from kanon_milp.presolve.preparation import Size
@@ -122,7 +123,8 @@ class Result:
     solved, None where it was the package's own; bound and proof are about the model as it was changed then. unit: what
     one unit of the model's objective is worth in objective and bound. phases: of the method, those that ran, in the
     order in which they ended. parameters: numbers of phases that were set, by name. levels: of each column, of a
-    full-domain table; None of others.
+    full-domain table; None of others. stages: where further objectives were asked for (`then`), the first one and
+    these; objective, bound and proof are those of the first.
     """
 
     problem: Problem
@@ -151,6 +153,7 @@ class Result:
     phases: tuple[PhaseRun, ...] = ()
     parameters: Mapping[str, float] = field(default_factory=dict)
     levels: Mapping[str, int] | None = None
+    stages: tuple[Stage, ...] = ()
 
     @property
     def labels(self) -> pl.DataFrame | None:
@@ -223,8 +226,13 @@ class Result:
         if reached is not None and certificate.bound > reached:
             raise NotProvenError("the certificate claims more than a verified table allows, so it proves nothing")
         met = reached is not None and certificate.bound == reached
+        stages = tuple(
+            replace(each, bound=certificate.bound, backed_by=("certificate",)) if each.goal == "loss" else each
+            for each in self.stages[:1]
+        )
         return replace(
             self,
+            stages=judged((*stages, *self.stages[1:])),
             exact_bound=certificate.bound,
             proof="optimal" if met else "bound",
             stop_reason="optimal" if met else self.stop_reason,
@@ -238,8 +246,8 @@ class Result:
 
     @property
     def is_optimal(self) -> bool:
-        """Whether the table is proven optimal and verified."""
-        return self.proof == "optimal" and self.verified
+        """Whether the table is proven optimal and verified, in all stages where there are several."""
+        return self.proof == "optimal" and self.verified and all(each.proof == "optimal" for each in self.stages)
 
     def require_optimal(self) -> Result:
         """Return the result itself if it is proven optimal and verified; raise NotProvenError if not."""
@@ -292,6 +300,10 @@ class Result:
         return printable(self._summary())
 
     def _summary(self) -> str:
+        then = ", ".join(stage.words for stage in self.stages[1:])
+        return f"{self._first_summary()}; then {then}" if then and self.verified else self._first_summary()
+
+    def _first_summary(self) -> str:
         objective, bound = in_words(self.exact_objective), in_words(self.exact_bound)
         if self.report is not None and not self.report.ok:
             whose = "" if self.extension is None else f"; the table is{self._of_what()}"
@@ -429,6 +441,7 @@ class Result:
             "parameters": dict(self.parameters),
             "message": self.message,
             "levels": None if self.levels is None else dict(self.levels),
+            "stages": [stage.as_dict() for stage in self.stages],
             "text_columns": list(self.text_columns),
             "renamed_labels": {
                 column: {text: {"label": label, "level": level} for text, (label, level) in labels.items()}

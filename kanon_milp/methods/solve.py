@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pyomo.core as pyo
 
 from kanon_milp.errors import InputError, TooManyLevelVectorsError, own_code, type_in_words
 from kanon_milp.formulations import get_formulation
 from kanon_milp.formulations.fingerprint import mark
+from kanon_milp.formulations.goals import checked_goals
 from kanon_milp.methods import registry
 from kanon_milp.methods.arguments import (
     adapter_of,
@@ -27,6 +29,8 @@ from kanon_milp.methods.arguments import (
 from kanon_milp.methods.description import fingerprints
 from kanon_milp.methods.direct import settled, solve_direct
 from kanon_milp.methods.extension import check_model, not_compared, prepared_for_model
+from kanon_milp.methods.lexicographic import solve_stages
+from kanon_milp.methods.open_model import Request
 from kanon_milp.methods.outcome import UNKNOWN, Bound, Found, Outcome, verified_objective
 from kanon_milp.methods.phases import Phase
 from kanon_milp.methods.progress import live, telling
@@ -70,6 +74,7 @@ def solve(
     on_stage: OnStage | None = None,
     interrupt: threading.Event | None = None,
     parameters: Mapping[str, Number] | None = None,
+    then: str | Sequence[str] = (),
 ) -> Result:
     """Solve a problem and verify what comes out.
 
@@ -93,9 +98,16 @@ def solve(
     on_progress, on_stage: called with the solver's progress and with the name of each step, one call at a time; with
     threads above 1 the first one not always from the thread that has called `solve`.
     parameters: numbers of phases that are not to be as they are, such as {"cuts.share": 0.3}; the result names them.
+    then: what to optimize among the tables with the best objective, one goal or several in order: "groups" (as many as
+    possible), "fewer groups", "discernibility" (least Σ |group|²), "keep COLUMN" (least loss in that column), "loss"
+    (after another objective). `stages` of the result says what is proven of each. Where the first is not proven, its
+    best value stays as it is.
     Raises InputError for bad input or a solver that is missing, SolverError for one that fails. Infeasible is a result.
     """
+    arguments = dict(locals())
     expect_problem(problem, "solve")
+    if goals := checked_goals(then, problem):
+        return _further(arguments, lambda asked: solve_stages(asked, goals))
     options = checked_options(problem, time_limit, threads, seed, gap, log_file, solver_options, node_limit)
     check_callbacks(on_progress, on_stage, interrupt)
     registry.known_name(method)
@@ -161,6 +173,25 @@ def solve(
             result = replace(result, message="; ".join(each for each in (result.message, said) if each))
     LOGGER.info("%s", result.summary())
     return result
+
+
+def _further(given: dict[str, Any], way: Callable[[Request], Result]) -> Result:
+    """The result of a problem of which more is asked than one table. given: the arguments of `solve`."""
+    problem = given["problem"]
+    numbers = ("time_limit", "threads", "seed", "gap", "log_file", "solver_options", "node_limit")
+    options = checked_options(problem, *(given[name] for name in numbers))
+    check_callbacks(given["on_progress"], given["on_stage"], given["interrupt"])
+    values: Any = {} if given["parameters"] is None else given["parameters"]
+    tuned = Parameters(instance_of(values, Mapping, "parameters", "a mapping"))
+    mine = {name: value for name, value in values.items() if name.startswith("open_model.")}
+    given = {**given, "then": (), "parameters": {name: value for name, value in values.items() if name not in mine}}
+    with ctrl_c_sets(given["interrupt"]) as stop:
+
+        def solved(problem: Problem, **changed: Any) -> Result:
+            return solve(**{**given, "problem": problem, "interrupt": stop, **changed})
+
+        result = way(Request(problem, solved, adapter_of(given["solver"]), options, stop, tuned))
+    return replace(result, parameters={**result.parameters, **mine})
 
 
 def _solved(
