@@ -46,6 +46,7 @@ from kanon_milp.system.parameters import Parameters, number, parameters
 class PricedParams:
     """Rounds over candidates that are priced. Tuned on all of Adult with hierarchies, k = 5."""
 
+    first_share: float = number(0.8, "of the time, at most, for the table of greedy, which others begin with", most=1)
     seconds: float = number(5.0, "of the first round, where there is time for another one", least=1e-3)
     longer: float = number(3.0, "times as long is each round", least=1)
     bound_share: float = number(0.6, "of a round, for the bound at most", most=1)
@@ -87,11 +88,15 @@ class _PricedSearch:
     phases: list[PhaseRun] = field(default_factory=list)
 
     def begin(self) -> None:
-        """The table that was given to start with, and what all rows lose at least."""
+        """The table that was given to start with, tables by methods that need no candidates, and what all rows lose at
+        least."""
         session, before = self.session, self.session.prepared.before
         self.params, self.unit = session.parameters.of(PricedParams), before.levels.unit
         if session.start is not None:
             self._release(partition_of_groups(before, session.start))
+        with session.clock.step("search"):
+            for partition in session.quick_partitions(session.limit.share(self.params.first_share)):
+                self._release(partition)
         with session.clock.step("bound"):
             source = PatternPricing(session.problem, before.types)
             self.ascent = PricedAscent(source, session.options.threads, session.parameters)
@@ -129,15 +134,7 @@ class _PricedSearch:
         if not (self.limit.over or self._enough):
             # a look that takes longer than the bound's share leaves the search its own
             self._search(min(max(ends, time.perf_counter() + (1 - share) * self.seconds), self.limit.ends))
-        if self.table is None and self.rounds == 1:
-            self._quick()
         self.idle = math.isinf(left) and before == (self._cost, self.proven)
-
-    def _quick(self) -> None:
-        """Tables by methods that need no candidates, where there was no time to find one over those that are near."""
-        with self.session.clock.step("search"):
-            for partition in self.session.quick_partitions():
-                self._release(partition)
 
     @property
     def _worth_cuts(self) -> bool:

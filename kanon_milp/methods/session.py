@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -118,22 +118,23 @@ class Session:
         """The best of a table by greedy that was cut short and of those that need no candidates, which may be so many
         that the level vectors are sooner gone through, or the rows divided."""
         types = self.prepared.before.types.type_of_rows(self.problem.table.keys).astype(np.int64)
-        for partition in self.quick_partitions():
+        for partition in self.quick_partitions(self.limit.share(FIRST_SHARE)):
             found = assignment_of_groups(self.prepared, partition.of_rows(types))
             if found is not None and (best is None or found.cost < best.cost):
                 best = found
         return best
 
-    def quick_partitions(self) -> Iterator[Partition]:
-        """Tables by methods that need no candidates: greedy, and Mondrian where the requirements allow it."""
-        ways: list[tuple[Callable[[Instance, Limit], Partition | None], float]] = [(greedy_partition, FIRST_SHARE)]
-        if self.problem.merge_closed:
-            ways.append((mondrian_partition, MONDRIAN_SHARE))
-        for way, share in ways:
-            with suppress(TooManyLevelVectorsError):
-                partition = way(self.prepared.before, self.limit.share(share))
-                if partition is not None:
-                    yield partition
+    def quick_partitions(self, limit: Limit) -> Iterator[Partition]:
+        """Tables by methods that need no candidates: greedy within this limit, and where that was cut short Mondrian in
+        a share of what is left, if the requirements allow it."""
+        with suppress(TooManyLevelVectorsError):
+            partition = greedy_partition(self.prepared.before, limit)
+            if partition is not None:
+                yield partition
+        if limit.over and self.problem.merge_closed:
+            partition = mondrian_partition(self.prepared.before, self.limit.share(MONDRIAN_SHARE))
+            if partition is not None:
+                yield partition
 
     @cached_property
     def _given(self) -> Assignment | None:

@@ -148,3 +148,10 @@ def test_a_table_that_loses_nothing_is_proven_at_once() -> None:
     found = km.solve(problem, method="search", iteration_limit=5)
     assert found.exact_objective == 0
     assert found.proof == "optimal"
+
+
+def test_the_first_table_is_that_of_greedy() -> None:
+    problem = table(60)
+    found, greedy = km.solve(problem, method="search", iteration_limit=1), km.solve(problem, method="greedy")
+    assert found.trajectory[0][1] == pytest.approx(present(greedy.objective))
+    assert present(found.exact_objective) <= present(greedy.exact_objective)
