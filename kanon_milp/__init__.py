@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from kanon_milp.studies.model_content import write_model as write_model
     from kanon_milp.studies.model_files import ModelFile as ModelFile
     from kanon_milp.studies.model_files import read_model as read_model
+    from kanon_milp.studies.output import write_result as write_result
     from kanon_milp.studies.pages.result_page import write_report as write_report
     from kanon_milp.studies.sweep import Sweep as Sweep
     from kanon_milp.studies.sweep import SweepRow as SweepRow
@@ -126,6 +127,7 @@ _HOMES = {
     "studies.attack": ("Attack", "attack"),
     "studies.metrics": ("Metrics", "measure"),
     "studies.sweep": ("Sweep", "SweepRow", "sweep"),
+    "studies.output": ("write_result",),
     "studies.pages.result_page": ("write_report",),
     "solvers": ("SolverAdapter", "register_solver"),
     "problem.table": ("Table", "read_table"),

@@ -22,6 +22,7 @@ from kanon_milp.cli.help import (
     wrong_value,
 )
 from kanon_milp.cli.instances import generate, library, models
+from kanon_milp.cli.notebook import notebook
 from kanon_milp.cli.solve import doctor, export, import_solution, report, solve
 from kanon_milp.cli.studies import attack, bench, compare, sweep
 from kanon_milp.cli.tables import compress, hierarchy, inspect, qid
@@ -56,6 +57,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {  # with exa
     "generate": (generate, ("generate planted_k --size 1000 --out instance",)),
     "export": (export, ("export hospital --to hospital.mps.gz",)),
     "import": (import_solution, ("import hospital.sol --model hospital --out out",)),
+    "app": (notebook, ("app people.csv", "app --edit mine.py")),
     "doctor": (doctor, ("doctor --warm-up",)),
 }
 

@@ -115,7 +115,8 @@ class Inspection:
     are alike. sizes: the same in ranges. command: a proposed `kanon-milp solve` as a shell takes it, "" where nothing
     may be a quasi-identifier; of a data frame, the two lines of Python that do the same, where it is called `frame`.
     suppressed: rows whose quasi-identifiers are all suppressed; classes, risks and what k-anonymity touches are about
-    the others, where there are some. unit_risk: of units of protection, where a unit is named or proposed: their
+    the others, where there are some. proposal: what the command asks for, as data.
+    unit_risk: of units of protection, where a unit is named or proposed: their
     column, and what `report.measures.unit_risk` says; risk and touched are about rows. reading: what to know of how the
     file was read, and whether its first row looks like data. protection: where sensitive attributes were named, the
     verifier's report of the table as it is, alone.
@@ -138,6 +139,7 @@ class Inspection:
     unit_risk: dict[str, Any] | None = None
     reading: tuple[str, ...] = ()
     protection: Report | None = None
+    proposal: Proposal | None = None
 
     @property
     def mean(self) -> Fraction:
@@ -358,6 +360,7 @@ def inspect(
         None if unit is None else {"unit": unit, **unit_risk(held.select(chosen), held[unit].alias(""), ks)},
         reading,
         _protection(frame, texts, chosen, given.sensitive, source, symbol) if given.sensitive else None,
+        proposal,
     )
 
 

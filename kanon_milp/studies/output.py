@@ -19,6 +19,7 @@ import polars as pl
 from kanon_milp.errors import InputError
 from kanon_milp.methods.description import sha256_of
 from kanon_milp.methods.result import Result
+from kanon_milp.problem.arguments import file_path, instance_of
 from kanon_milp.problem.column_values import without_text
 from kanon_milp.problem.csv_files import csv_bytes, csv_text
 from kanon_milp.problem.problem import Problem
@@ -129,7 +130,7 @@ def described(result: Result, model: Path | None = None, limit: Limit = NO_LIMIT
 
 def write_result(
     result: Result,
-    folder: Path,
+    folder: str | Path,
     about: dict[str, Any] | None = None,
     others: Mapping[str, Fill | None] | None = None,
     **transaction: Callable[[], object],
@@ -141,7 +142,8 @@ def write_result(
     are there from when the tables are filled. others, transaction: files elsewhere that are written with them, and the
     database's part, as `write_together` takes them.
     """
-    written = described(result) if about is None else about
+    folder = file_path(folder, "folder of a result")
+    written = described(instance_of(result, Result, "result", "a Result")) if about is None else about
     written.update({RAN_IN: ran_in(folder), "sha256": {}})
     files: dict[str, Fill | None] = dict.fromkeys(FILES)
     del files[CLAIM]

@@ -1,0 +1,80 @@
+"""`kanon-milp app`: the page on which a table is anonymized, served by marimo on this machine and to nobody else."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+from importlib import resources
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kanon_milp.cli.help import output_option, table_option
+from kanon_milp.errors import InputError
+from kanon_milp.studies import display
+from kanon_milp.system.extras import optional
+
+HERE = "127.0.0.1"
+
+
+def notebook(
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Table to begin with.")] = None,
+    edit: Annotated[
+        Path | None, output_option(metavar="MINE.py", help="Edit this notebook; copy the page's own there first.")
+    ] = None,
+    host: Annotated[str, table_option(help="An address of this machine that only this machine can reach.")] = HERE,
+    port: Annotated[int | None, table_option(min=1, max=65535, help="Default: a free one.")] = None,
+    no_browser: Annotated[bool, output_option("--no-browser", help="Print the address, and open no browser.")] = False,
+) -> None:
+    """Anonymize a table on a page in the browser.
+
+    The page is served to this machine only, with a token; no file leaves it. Ctrl-C ends it. --edit opens a copy of
+    the page as a notebook, to take further.
+    """
+    optional("marimo", "app", "the app")
+    optional("altair", "app", "the app")
+    _check_loopback(host)
+    if file is not None and not file.is_file():
+        raise InputError(f"{file}: no such file")
+    own = Path(str(resources.files("kanon_milp.studies").joinpath("app.py")))
+    if edit is not None and not edit.exists():
+        shutil.copyfile(own, edit)
+        display.say(f"notebook    {edit}")
+    way = ["run", "--token", str(own)] if edit is None else ["edit", "--skip-update-check", str(edit.resolve())]
+    with tempfile.TemporaryDirectory(prefix="kanon-milp-") as folder:  # uploads and results, gone at the end
+        command = [sys.executable, "-m", "marimo", *way, "--host", host, "--token-password-file", "-"]
+        command += ([] if port is None else ["--port", str(port)]) + (["--headless"] if no_browser else [])
+        command += ["--", "--folder", folder] + ([] if file is None else ["--file", str(file.resolve())])
+        process = subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, env={**os.environ, **_quiet(folder)})
+        assert process.stdin is not None
+        process.stdin.write(secrets.token_urlsafe(16).encode())  # in no list of processes
+        process.stdin.close()
+        while process.poll() is None:
+            try:
+                process.wait()
+            except KeyboardInterrupt:  # marimo has heard it, too, and ends
+                process.terminate()
+    raise typer.Exit(0)
+
+
+def _check_loopback(host: str) -> None:
+    try:
+        reaches_others = host != "localhost" and not ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        reaches_others = True
+    if reaches_others:
+        raise InputError(
+            f"--host {host}: others could reach this address. The page is for this machine only ({HERE}, ::1, "
+            "localhost); from elsewhere go through a tunnel (ssh -L)"
+        )
+
+
+def _quiet(folder: str) -> dict[str, str]:
+    """No news of versions, no traces; what marimo writes of a session goes with the folder."""
+    return {"MARIMO_SKIP_UPDATE_CHECK": "1", "MARIMO_TRACING": "false", "PYTHONPYCACHEPREFIX": folder}
