@@ -216,15 +216,18 @@ class Run:
 def form(columns: Sequence[Any], roles: Any, ways: Any, texts: Any) -> Any:
     """A row for each column of the table: what is in it, its role, and its levels where it has some."""
     heads = ("column", "values", "distinct", "missing", "unique rows", "role", "levels", "")
-    lines = ["".join(f"<th>{each}</th>" for each in heads)]
+    lines = ["".join(f"<th style='padding-right:1em;text-align:left'>{each}</th>" for each in heads)]
     for each in columns:
         known = roles.value[each.name] == "quasi-identifier"
         text = texts[each.name] if known and WAYS[ways.value[each.name]] else ""
         numbers = "".join(
-            f"<td style='text-align:right'>{n:,}</td>" for n in (each.distinct, each.missing, each.unique)
+            f"<td style='padding-right:1em;text-align:right'>{n:,}</td>"
+            for n in (each.distinct, each.missing, each.unique)
         )
         last = f"<td>{roles[each.name]}</td><td>{ways[each.name] if known else ''}</td><td>{text}</td>"
-        lines.append(f"<td><b>{html.escape(each.name)}</b></td><td>{each.kind}</td>{numbers}{last}")
+        lines.append(
+            f"<td style='padding-right:1em'><b>{html.escape(each.name)}</b></td><td style='padding-right:1em'>{each.kind}</td>{numbers}{last}"
+        )
     rows = "".join(f"<tr>{line}</tr>" for line in lines)
     return mo.Html(
         f"<div style='overflow-x:auto'><table style='font-size:.875rem;white-space:nowrap'>{rows}</table></div>"
@@ -357,7 +360,7 @@ def _(inspection):
         [
             mo.hstack(
                 [
-                    bars(_at_risk, "k", "number", f"{_who} that others than k − 1 are not like", RISK),
+                    bars(_at_risk, "k", "number", f"{_who} in groups of fewer than k", RISK),
                     bars(_sizes, "size", "rows", "rows by how many are alike in what others may know", TABLE),
                     bars(_alone, "column", "rows", "rows whose value in a column nobody else has", TABLE),
                 ],
