@@ -216,18 +216,13 @@ class Run:
 def form(columns: Sequence[Any], roles: Any, ways: Any, texts: Any) -> Any:
     """A row for each column of the table: what is in it, its role, and its levels where it has some."""
     heads = ("column", "values", "distinct", "missing", "unique rows", "role", "levels", "")
-    lines = ["".join(f"<th style='padding-right:1em;text-align:left'>{each}</th>" for each in heads)]
+    lines = ["".join(f"<th>{each}</th>" for each in heads)]
     for each in columns:
         known = roles.value[each.name] == "quasi-identifier"
         text = texts[each.name] if known and WAYS[ways.value[each.name]] else ""
-        numbers = "".join(
-            f"<td style='padding-right:1em;text-align:right'>{n:,}</td>"
-            for n in (each.distinct, each.missing, each.unique)
-        )
+        numbers = "".join(f"<td>{number:,}</td>" for number in (each.distinct, each.missing, each.unique))
         last = f"<td>{roles[each.name]}</td><td>{ways[each.name] if known else ''}</td><td>{text}</td>"
-        lines.append(
-            f"<td style='padding-right:1em'><b>{html.escape(each.name)}</b></td><td style='padding-right:1em'>{each.kind}</td>{numbers}{last}"
-        )
+        lines.append(f"<td><b>{html.escape(each.name)}</b></td><td>{each.kind}</td>{numbers}{last}")
     rows = "".join(f"<tr>{line}</tr>" for line in lines)
     return mo.Html(
         f"<div style='overflow-x:auto'><table style='font-size:.875rem;white-space:nowrap'>{rows}</table></div>"
@@ -462,7 +457,8 @@ def _(run, set_done, tick):
         set_done(lambda done: (*done, run))
     _doing = "finished" if run.shown else f"{run.step} ..."
     _said = f"**{run.name}**: {run.seconds:,.0f} s, {_doing}"
-    mo.vstack([mo.md(_said), over_time([run]) if run.points else None, refused(run.error) if run.error else None])
+    _more = [over_time([run])] if run.points else []
+    mo.vstack([mo.md(_said), *_more, *([refused(run.error)] if run.error else [])])
 
 
 @app.cell(hide_code=True)
