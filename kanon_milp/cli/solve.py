@@ -413,6 +413,8 @@ def report(
         Path | None, typer.Option(metavar="FILE", help=f"Where to write the page; default DIR/{PAGE}.")
     ] = None,
     sample: Annotated[int, typer.Option(metavar="N", min=0, help="Show the first N released rows; default none.")] = 0,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page.")] = None,
+    author: Annotated[str, typer.Option(metavar="NAME", help="Who asked, to be named on the page.")] = "",
     quiet: options.Quiet = False,
 ) -> None:
     """Write the report of a result as one HTML page.
@@ -421,7 +423,7 @@ def report(
 
     Exit codes: 0 written; 2 bad usage or input; 6 written, and a file in the folder is not the one that was written.
     """
-    files = report_of_folder(folder, to, sample=sample)
+    files = report_of_folder(folder, to, sample=sample, title=title, author=author)
     if not quiet:
         display.say(f"written to {folder / PAGE if to is None else to}")
     changed = [each.path for each in files if each.state != "unchanged"]

@@ -9,13 +9,14 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 
 from kanon_milp.problem.arguments import one_of
-from kanon_milp.problem.column_values import numbers_of
+from kanon_milp.problem.column_values import numbers_of, without_text
 from kanon_milp.problem.costs import ncp
-from kanon_milp.problem.hierarchies import Label
+from kanon_milp.problem.hierarchies import Hierarchy, Label
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.problem.table import Table
@@ -313,14 +314,16 @@ def describe_release(problem: Problem, released: Any, report: Report | None) -> 
 
     released: a table with the rows of the problem's in their order. risk: see `_risk`; k is 2 where none is asked for.
     unit_risk: the same over units of protection, see there; None where rows are counted. columns: rows whose cell is
-    kept, generalized and suppressed;
-    numbers of distinct values before and after; (rows, of which kept) for each of the most frequent values, and for all
-    others together. group_sizes: (size, how many groups have it). sensitive: the strongest p, l (frequency), alpha and
-    t (equal distance) that hold in every group, from the verifier's report.
+    kept, generalized and suppressed; levels: rows on each level of the column's hierarchy, from 0 (as it was) to the
+    top (suppressed); numbers of distinct values before and after; (rows, of which kept) for each of the most frequent
+    values, and for all others together. group_sizes: (size, how many groups have it). sensitive: the strongest p, l
+    (frequency), alpha and t (equal distance) that hold in every group, from the verifier's report. released_as_is: see
+    `_released_as_is`.
     """
     table = problem.table
     names = list(table.quasi_identifiers)
-    before, after = table.keys[names], text_columns(open_released(released, table), names)
+    frame, trees = open_released(released, table), problem.recoding.hierarchies
+    before, after = table.keys[names], text_columns(frame, names)
     k = max((each.k for each in problem.requirements if isinstance(each, KAnonymity)), default=2)
     suppressed = suppressed_cells(before, after, table.symbol)
     risks = {"before": (_by_row(group_sizes(before)), 0), "after": linked_rows(after, suppressed)}
@@ -329,14 +332,41 @@ def describe_release(problem: Problem, released: Any, report: Report | None) -> 
         "unit_risk": None if table.unit is None else _unit_risks(table, before, after, suppressed, k),
         "quality": measure(problem, released).as_dict(),
         "columns": [
-            _column(name, before[name].alias("before"), after[name].alias("after"), table.symbol) for name in names
+            _column(name, before[name].alias("before"), after[name].alias("after"), table.symbol, trees.get(name))
+            for name in names
         ],
         "group_sizes": [list(pair) for pair in sorted(Counter(group_sizes(after)).items())],
         "sensitive": [
             {"name": name, "p": held.p, "l": float(held.l), "alpha": float(held.alpha), "t": float(held.t)}
             for name, held in (report.released.sensitive if report is not None else {}).items()
         ],
+        "released_as_is": _released_as_is(table, frame, after),
     }
+
+
+def _released_as_is(table: Table, frame: nw.DataFrame[Any], after: pl.DataFrame) -> dict[str, Any]:
+    """What columns that are released as they are tell: columns: of each the number of values, and `unique`, rows whose
+    value no other row has; together: rows whose quasi-identifiers as released and all of these columns no other row
+    has. uncounted: columns whose values have no text, such as lists, which are in none of this."""
+    names = [name for name in frame.columns if name not in after.columns]
+    uncounted = without_text(frame[names].to_polars()) if names else []
+    texts = text_columns(frame, [name for name in names if name not in uncounted])
+    columns = [
+        {
+            "name": each.name,
+            "sensitive": each.name in table.sensitive,
+            "values": each.n_unique(),
+            "unique": _alone(each.to_frame()),
+        }
+        for each in texts
+    ]
+    together = _alone(pl.concat([after, texts], how="horizontal"))
+    return {"columns": columns, "together": together, "uncounted": uncounted}
+
+
+def _alone(frame: pl.DataFrame) -> int:
+    """How many rows are like no other."""
+    return group_sizes(frame).count(1)
 
 
 def _risk(of_row: Counter[int], suppressed_rows: int, k: int) -> dict[str, float | int]:
@@ -397,7 +427,7 @@ def unit_risk(keys: pl.DataFrame, units: pl.Series, ks: Sequence[int]) -> dict[s
     }
 
 
-def _column(name: str, before: pl.Series, after: pl.Series, symbol: str) -> dict[str, Any]:
+def _column(name: str, before: pl.Series, after: pl.Series, symbol: str, tree: Hierarchy | None) -> dict[str, Any]:
     frame = pl.DataFrame([before, after]).with_columns(
         pl.col("before").eq_missing(pl.col("after")).alias("kept"),
         (pl.col("after") == symbol).fill_null(value=False).alias("suppressed"),
@@ -406,8 +436,15 @@ def _column(name: str, before: pl.Series, after: pl.Series, symbol: str) -> dict
     values = frame.group_by("before").agg(pl.len().alias("rows"), pl.col("kept").sum()).select("rows", "kept")
     values = values.sort("rows", "kept", descending=True)
     others = values.slice(LARGEST)
+    levels = [kept, *[0] * (0 if tree is None else tree.height - 1), suppressed]
+    between = frame.filter(~pl.col("kept") & ~pl.col("suppressed")).group_by("before", "after").len()
+    paths = {} if tree is None else tree.released
+    for value, label, rows in between.rows():
+        if label in paths.get(value, ()):
+            levels[paths[value].index(label)] += rows
     return {
         "name": name,
+        "levels": levels,
         "kept": kept,
         "generalized": frame.height - kept - suppressed,
         "suppressed": suppressed,

@@ -44,6 +44,8 @@ class AlphaKAnonymity(LimitedValues):
     values: Sequence[str | None] | None = field(default=None, repr=False)
     name: ClassVar[str] = "alpha_k_anonymity"
     term: ClassVar[str] = "(alpha,k)-anonymity"
+    against: ClassVar[str] = "homogeneity; with k, linkage"
+    source: ClassVar[str] = "Wong, Li, Fu and Wang 2006"
     letter: ClassVar[str] = "alpha"
     summary: ClassVar[str] = "(alpha,k)-anonymity: no sensitive value makes up more than alpha of a group"
     parameters: ClassVar[Mapping[str, Parameter]] = {
@@ -51,7 +53,7 @@ class AlphaKAnonymity(LimitedValues):
         "alpha": Parameter(NUMBER, metavar="A", help="(alpha,k)-anonymity: no value has more than A of a group."),
         "values": Parameter(LIST, "the sensitive values meant; default all"),
     }
-    sentence: ClassVar[str] = "no value{about} has more than the share {alpha} of a group of at least {alpha_k}"
+    sentence: ClassVar[str] = "no value{about} makes up more than {alpha} of the rows of a group of at least {alpha_k}"
     compares: ClassVar[bool] = False
     most: ClassVar[str] = "α·n"
     merge_closed: ClassVar[bool] = True  # shares of a union lie between those of its parts, and its size is their sum
@@ -103,6 +105,12 @@ class AlphaKAnonymity(LimitedValues):
         """All of it; the size alone where some values are meant, since `describe` does not name them."""
         # a little less than that, where fully suppressed rows are exempt from k
         return (self,) if self.values is None else (KAnonymity(self.k),)
+
+    @classmethod
+    def in_words(cls, claims: Mapping[str, Any], about: str) -> str:
+        """The sentence; where some values are meant, of these alone."""
+        said = super().in_words(claims, about)
+        return said if "values" not in claims else said.replace("no value", f"none of {claims['values']} values", 1)
 
     def describe(self) -> dict[str, object]:
         """α, k, the attribute, and how many values are meant (not which)."""

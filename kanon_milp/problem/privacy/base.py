@@ -135,6 +135,8 @@ class Requirement(ABC):
     parameters: ClassVar[Mapping[str, Parameter]] = {}
     swept: ClassVar[Swept | None] = None
     sentence: ClassVar[str] = ""  # what it asks of each group, over its parameters and `about` (its attributes)
+    against: ClassVar[str] = ""  # the attack that it is meant against, in the words of docs/protection.md
+    source: ClassVar[str] = ""  # where it is defined
 
     @classmethod
     def read(cls, arguments: Mapping[str, Any], _folder: Path, _encoding: str | None) -> Self:

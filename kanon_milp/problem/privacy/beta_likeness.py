@@ -26,6 +26,8 @@ class BetaLikeness(LimitedValues):
     sensitive: str | None = None
     name: ClassVar[str] = "beta_likeness"
     term: ClassVar[str] = "beta-likeness"
+    against: ClassVar[str] = "skewness"
+    source: ClassVar[str] = "Cao and Karras 2012"
     letter: ClassVar[str] = "beta"
     summary: ClassVar[str] = "basic beta-likeness: no share in a group above (1 + beta) times the share in the table"
     parameters: ClassVar[Mapping[str, Parameter]] = {

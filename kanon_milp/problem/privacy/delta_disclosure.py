@@ -85,6 +85,8 @@ class DeltaDisclosure(LimitedValues):
     sensitive: str | None = None
     name: ClassVar[str] = "delta_disclosure"
     term: ClassVar[str] = "delta-disclosure privacy"
+    against: ClassVar[str] = "skewness"
+    source: ClassVar[str] = "Brickell and Shmatikov 2008"
     letter: ClassVar[str] = "delta"
     summary: ClassVar[str] = "delta-disclosure privacy: the natural logarithm of these shares' ratio stays within delta"
     parameters: ClassVar[Mapping[str, Parameter]] = {

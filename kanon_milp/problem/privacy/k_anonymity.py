@@ -52,6 +52,8 @@ class KAnonymity(Requirement):
     threshold: Mapping[str, object] = field(default_factory=dict, init=False, repr=False, compare=False)
     name: ClassVar[str] = "k_anonymity"
     term: ClassVar[str] = "k-anonymity"
+    against: ClassVar[str] = "linkage"
+    source: ClassVar[str] = "Samarati 2001; Sweeney 2002"
     letter: ClassVar[str] = "k"
     summary: ClassVar[str] = "k-anonymity: each group has at least k rows"
     parameters: ClassVar[Mapping[str, Parameter]] = {

@@ -172,6 +172,8 @@ class LDiversity(LimitedValues):
     c: Number | None = None
     name: ClassVar[str] = "l_diversity"
     term: ClassVar[str] = "l-diversity"
+    against: ClassVar[str] = "homogeneity and, with a larger l, background knowledge"
+    source: ClassVar[str] = "Machanavajjhala et al. 2007"
     letter: ClassVar[str] = "l"
     summary: ClassVar[str] = "l-diversity, exact as written: no sensitive value makes up more than 1/l of a group"
     parameters: ClassVar[Mapping[str, Parameter]] = {
@@ -192,7 +194,6 @@ class LDiversity(LimitedValues):
         ),
     }
     swept: ClassVar[Swept] = Swept(1, "1.5,2,3")
-    sentence: ClassVar[str] = "each group is {l}-diverse in the values{about} ({form})"
     compares: ClassVar[bool] = False
     most: ClassVar[str] = "n/l"
     merge_closed: ClassVar[bool] = True  # a union has the values of both parts, and shares between theirs
@@ -223,9 +224,18 @@ class LDiversity(LimitedValues):
 
     @classmethod
     def in_words(cls, claims: Mapping[str, Any], about: str) -> str:
-        """The sentence, with c where there is one."""
-        form = f"recursive, c = {claims['c']}" if claims["form"] == "recursive" else claims["form"]
-        return super().in_words({**claims, "form": form}, about)
+        """What the form asks for, in words of the data."""
+        number, least = Fraction(claims["l"]), claims["l"]
+        most = {"1": "all", "2": "half", "3": "a third", "4": "a quarter"}.get(str(number), str(1 / number))
+        said = {
+            "frequency": f"in each group, no value{about} makes up more than {most} of the rows",
+            "distinct": f"in each group there are at least {least} different values{about}",
+            "blocki-williams": f"in each group, every row is one of {least} that pairwise differ in each value{about}",
+            "entropy": f"in each group, the values{about} have at least the entropy of {least} equally frequent ones",
+            "recursive": f"in each group, the most frequent value{about} has fewer rows than "
+            f"{claims.get('c')} times all from the {least}. most frequent one on",
+        }
+        return said[claims["form"]]
 
     def bind(self, table: Table) -> tuple[LDiversity, ...]:
         """One for each attribute, but one for all of them in the form blocki-williams."""

@@ -25,12 +25,14 @@ class PSensitivity(LimitedValues):
     sensitive: str | None = None
     name: ClassVar[str] = "p_sensitivity"
     term: ClassVar[str] = "p-sensitivity"
+    against: ClassVar[str] = "homogeneity"
+    source: ClassVar[str] = "Truta and Vinay 2006"
     letter: ClassVar[str] = "p"
     summary: ClassVar[str] = "p-sensitivity: at least p different values of each sensitive attribute in each group"
     parameters: ClassVar[Mapping[str, Parameter]] = {
         "p": Parameter(INTEGER, help="p-sensitivity: each group has at least p sensitive values.")
     }
-    sentence: ClassVar[str] = "each group has at least {p} different values{about}"
+    sentence: ClassVar[str] = "in each group there are at least {p} different values{about}"
     compares: ClassVar[bool] = False
     merge_closed: ClassVar[bool] = True  # a union has the values of both
     keeps_flow_structure: ClassVar[bool] = True  # lower bounds on cells

@@ -34,6 +34,8 @@ class ProsecutorRisk(Requirement):
     risk: Number
     name: ClassVar[str] = "prosecutor_risk"
     term: ClassVar[str] = "prosecutor risk"
+    against: ClassVar[str] = "linkage"
+    source: ClassVar[str] = "El Emam and Dankar 2008"
     letter: ClassVar[str] = "risk"
     summary: ClassVar[str] = 'prosecutor risk of at most r, exact as written, or "ema", "health-canada", "cms"'
     parameters: ClassVar[Mapping[str, Parameter]] = {

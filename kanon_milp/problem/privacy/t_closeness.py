@@ -335,6 +335,8 @@ class TCloseness(Requirement):
     space: Space | None = field(default=None, repr=False, compare=False)
     name: ClassVar[str] = "t_closeness"
     term: ClassVar[str] = "t-closeness"
+    against: ClassVar[str] = "skewness; with a hierarchical or ordered distance, similarity"
+    source: ClassVar[str] = "Li, Li and Venkatasubramanian 2007"
     letter: ClassVar[str] = "t"
     summary: ClassVar[str] = "t-closeness, exact as written, with the equal ground distance"
     parameters: ClassVar[Mapping[str, Parameter]] = {

@@ -6,6 +6,7 @@ import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from kanon_milp.problem.exact import in_words
 from kanon_milp.problem.table import read_frame
 from kanon_milp.studies.output import CLAIM, FILES, PAGE, as_polars, base_of, described, from_folder, seen_from
 from kanon_milp.studies.pages import page, share
+from kanon_milp.studies.pages.protection import answers, levels, lost, promises, requirements
 from kanon_milp.studies.pages.wording import (
     ASKED,
     RECODINGS,
@@ -30,7 +32,6 @@ from kanon_milp.studies.pages.wording import (
     marks,
     optimized,
     proof_sentence,
-    requirement_sentence,
     verify_command,
 )
 from kanon_milp.system.files import check_target, write_file
@@ -51,11 +52,13 @@ class FileState:
     state: str = ""
 
 
-def write_report(result: Result, path: str | Path, *, sample: int = 0, title: str | None = None) -> None:
+def write_report(
+    result: Result, path: str | Path, *, sample: int = 0, title: str | None = None, author: str = ""
+) -> None:
     """Write a result as one HTML page that needs no network: for a data owner to sign off, and for a reviewer to check.
 
     sample: so many rows of the released table are shown; no cell is by default. title: default, the problem's name.
-    Raises InputError where the page cannot be written.
+    author: who asked for it, to be named on the page. Raises InputError where the page cannot be written.
     """
     if not isinstance(result, Result):
         raise InputError(f"write_report takes a Result, found {type_in_words(result)}; give it what solve returned")
@@ -63,20 +66,27 @@ def write_report(result: Result, path: str | Path, *, sample: int = 0, title: st
     rows = integer(sample, "sample", least=0)
     if title is not None:
         text(title, "title")
+    if author:
+        text(author, "author")
     check_target(target)
     found = described(result)
-    html = page_of_result(result, found, None, rows, title or f"Anonymization of {result.problem.title}")
+    html = page_of_result(result, found, None, rows, title or f"Anonymization of {result.problem.title}", author)
     write_file(target, lambda file: file.write(html))
 
 
-def page_of_result(result: Result, found: Mapping[str, Any], folder: Path | None, sample: int, title: str) -> bytes:
+def page_of_result(
+    result: Result, found: Mapping[str, Any], folder: Path | None, sample: int, title: str, author: str = ""
+) -> bytes:
     """What the file of a page holds, of a result whose object of `result.json` is at hand. folder: where it is written
     with the released table, None if it is not."""
     released = None if result.table is None or not sample else as_polars(result.table).head(sample)
-    return result_page(found, folder, _files(found, folder, look=False), title=title, sample=released).encode()
+    files = _files(found, folder, look=False)
+    return result_page(found, folder, files, title=title, sample=released, author=author).encode()
 
 
-def report_of_folder(folder: Path, path: Path | None = None, *, sample: int = 0) -> list[FileState]:
+def report_of_folder(
+    folder: Path, path: Path | None = None, *, sample: int = 0, title: str | None = None, author: str = ""
+) -> list[FileState]:
     """Write the page of a folder that `solve --out` has written, `report.html` in it by default.
 
     Each file is held against its SHA-256 in `result.json`; returns what is there now of those that were written. Raises
@@ -91,8 +101,8 @@ def report_of_folder(folder: Path, path: Path | None = None, *, sample: int = 0)
         if anonymized is not None and sample:
             table = found["input"]["table"]
             shown = read_frame(folder / anonymized, CsvFormat(table["delimiter"], table["encoding"])).head(sample)
-        title = f"Anonymization of {found['problem']['name']}"
-        html = result_page(found, folder, files, title=title, sample=shown)
+        title = title or f"Anonymization of {found['problem']['name']}"
+        html = result_page(found, folder, files, title=title, sample=shown, author=author)
     except FileNotFoundError:
         raise InputError(f"{claim}: there is no such file; name a folder that solve --out has written") from None
     except (OSError, ValueError, RecursionError) as error:
@@ -143,17 +153,20 @@ def result_page(
     *,
     title: str,
     sample: pl.DataFrame | None = None,
+    author: str = "",
 ) -> str:
     """The page of a result.
 
     found: the object of `result.json`. folder: that of the result, from which all paths are seen; None where there is
-    none, and they are as they were given. sample: rows of the released table to show as they are.
+    none, and they are as they were given. sample: rows of the released table to show as they are. author: who asked.
     """
+    date = datetime.now(UTC).date().isoformat()
     described = found if folder is None else seen_from(found, folder)
     anonymized = _released_file(found, folder)
     measures = described.get("measures")
     changed = _changed(described, files)
-    sections = ["What was asked"]
+    answered = answers(described)
+    sections = ["Protection", *(["Three questions"] if answered else []), "What was asked"]
     if measures is not None:
         sections += ["What was released", "Risk of re-identification", "Loss by column", "Group sizes"]
     sections += ["Gap over time", *(["Sample of the released table"] if sample is not None else [])]
@@ -161,14 +174,20 @@ def result_page(
     return page(
         "result.html",
         title=title,
-        sections=[*sections, "How to verify", "How it was made"],
+        sections=[*sections, "How to verify", "How it was made", "Signatures"],
+        author=author,
+        date=date,
+        promises=promises(described),
+        lost=lost(described),
+        required=requirements(described),
+        answers=answered,
+        levels=levels(described),
         d=described,
         m=measures,
         verdicts=[("files have changed", "bad")] if changed else marks(described),
         changed=changed,
         proof=proof_sentence(described),
         asked=_asked(described),
-        requirement_sentences=list(map(requirement_sentence, described["problem"]["requirements"])),
         tiles=[] if measures is None else _tiles(described, measures),
         held=[[each[key] for key in HELD] for each in (measures or {}).get("sensitive", ())],
         bars=[] if measures is None else binned(measures["group_sizes"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -36,7 +37,10 @@ def amount(value: float | None) -> str:
     """An objective for people."""
     if value is None:
         return "–"
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+    if isinstance(value, int) or not math.isfinite(value) or not value:
+        return f"{value:,}"
+    digits = max(4, 5 - math.floor(math.log10(abs(value))))  # never as 1.2e+06
+    return f"{value:,.{digits}f}".rstrip("0").rstrip(".")
 
 
 def optimized(described: Mapping[str, Any]) -> str:
@@ -90,8 +94,11 @@ def proof_sentence(described: Mapping[str, Any]) -> str:
         said = f"{reached} is proven to be the best possible: {scope} has a {larger} one, and {checked}."
     elif proof == "bound" and known:
         gap = described["gap"] if what == "loss" else None
-        far = "" if gap is None else f", so at most {100 * gap:.2f} % of it could be saved"
-        said = f"The {what} is {amount(objective)}, and {known}{far}{' there' if far and extended else ''}; {checked}."
+        far = "" if gap is None else f"{math.ceil(10_000 * gap - 1e-9) / 100:.2f} %"  # rounded up: at most so much
+        saved = far and f", so at most {far} of it could be saved{' there' if extended else ''}"
+        said = f"he {what} is {amount(objective)}, and {known}{saved}; {checked}."
+        within = far and bound and not extended
+        said = f"The table is within {far} of the best possible: t{said}" if within else f"T{said}"
     else:
         within = f" in {model}" if extended else ""
         far = f"nothing is proven about how far from the best that is{within}"
@@ -134,13 +141,18 @@ def marks(described: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def requirement_sentence(requirement: Mapping[str, Any]) -> str:
     """What a requirement asks of each group."""
-    name = requirement["name"]
-    of = requirement.get("sensitive")
+    name, said = requirement["name"], in_words_of_data(requirement)
+    return said if kind_named(name) is None else f"{term(name)}: {said}"
+
+
+def in_words_of_data(requirement: Mapping[str, Any]) -> str:
+    """The same without the requirement's name; of one that has no sentence, its parameters."""
+    name, of = requirement["name"], requirement.get("sensitive")
     about = f" of {' and '.join(of) if isinstance(of, list) else of}" if of else ""
     exact = {key: requirement.get(f"{key}_exact", value) for key, value in requirement.items()}
     kind = kind_named(name)
     if kind is not None and (said := kind.in_words(exact, about)):
-        return f"{term(name)}: {said}"
+        return said
     parameters = ", ".join(f"{key} = {value}" for key, value in requirement.items() if key != "name")
     return f"{name} ({parameters})"
 

@@ -1,0 +1,174 @@
+"""What a released table protects against, in words of the data, from the object of `result.json`.
+
+All of it is told from what was measured on the released table, not from the names of the requirements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from kanon_milp.errors import counted
+from kanon_milp.problem.privacy import KAnonymity
+from kanon_milp.problem.privacy.registry import kind_named
+from kanon_milp.studies.pages.wording import MADE, in_words_of_data, requirement_sentence
+
+LEVELS = {"widths": "intervals of {}", "lengths": "first {} characters", "levels": "{}", "counts": "{} classes"}
+
+
+class Answer(NamedTuple):
+    """One of the three questions of the Article 29 Working Party's opinion on anonymization (WP 216), answered."""
+
+    question: str
+    said: list[str]
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names as a part of a sentence."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def promises(described: Mapping[str, Any]) -> list[str]:
+    """Who is protected against what, a sentence each; nothing where there is no verified table."""
+    measures, problem = described.get("measures"), described["problem"]
+    if measures is None or described["verified"] is not True:
+        return []
+    asked = [each for each in problem["requirements"] if each["name"] != KAnonymity.name]
+    about = [f"{_capital(in_words_of_data(each))}." for each in asked]
+    return [_found(measures, problem), *about, *_not_asked(measures, problem)]
+
+
+def _found(measures: Mapping[str, Any], problem: Mapping[str, Any]) -> str:
+    known = listed(problem["quasi_identifiers"])
+    if measures.get("unit_risk"):
+        unit, least = measures["unit_risk"]["unit"], measures["unit_risk"]["after"]["smallest"]
+        if least == 1:
+            return f"Some values of {unit} can still be told from all others by {known}."
+        return (
+            f"Who knows {known} of a row finds rows of at least {least:,} different values of {unit} that look the "
+            f"same, so picks the right one with a chance of at most 1 in {least:,}."
+        )
+    after = measures["risk"]["after"]
+    gone = after["suppressed_rows"]
+    apart = ""
+    if 0 < gone < problem["n"]:
+        are = "is" if gone == 1 else "are"
+        apart = f" {_capital(counted(gone, 'row'))} of which nothing is released {are} not in this."
+    if after["smallest"] == 1:
+        return f"{_capital(counted(after['unique_rows'], 'row'))} can still be told from all others by {known}.{apart}"
+    return (
+        f"Who knows {known} of a row finds at least {after['smallest']:,} rows that look the same, so picks the right "
+        f"one with a chance of at most 1 in {after['smallest']:,}.{apart}"
+    )
+
+
+def _not_asked(measures: Mapping[str, Any], problem: Mapping[str, Any]) -> list[str]:
+    """Of sensitive attributes that no requirement is about, what a group may give away."""
+    named = [each.get("sensitive") or [] for each in problem["requirements"]]
+    about = {name for each in named for name in ([each] if isinstance(each, str) else each)}
+    return [
+        f"No requirement is about {each['name']}: {_most(each)}."
+        for each in measures["sensitive"]
+        if each["name"] not in about
+    ]
+
+
+def _most(held: Mapping[str, Any]) -> str:
+    if held["p"] == 1:
+        return f"in some group all rows have the same value of {held['name']}"
+    return f"in some group one value of {held['name']} makes up {100 * held['alpha']:.1f} % of the rows"
+
+
+def lost(described: Mapping[str, Any]) -> str:
+    """What became of the cells of the quasi-identifiers, in one sentence; empty where nothing was measured."""
+    measures, problem = described.get("measures"), described["problem"]
+    if measures is None:
+        return ""
+    cells = problem["n"] * problem["m"]
+    kept, between, gone = (
+        f"{100 * sum(each[key] for each in measures['columns']) / cells:.1f} %"
+        for key in ("kept", "generalized", "suppressed")
+    )
+    what = f"Of the {cells:,} cells of the quasi-identifiers"
+    return f"{what} {kept} are as they were, {between} generalized and {gone} suppressed."
+
+
+def levels(described: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, int]]]]:
+    """Of each column the rows on each level, with what the level is; those of earlier versions say nothing of it."""
+    trees, found = described["input"]["hierarchies"], []
+    for column in (described.get("measures") or {}).get("columns", ()):
+        counts = column.get("levels")
+        if counts is None:
+            continue
+        made = MADE.search((trees.get(column["name"]) or {}).get("source") or "")
+        way, values = (made["way"] or "", (made["values"] or "").split(", ")) if made else ("", [])
+        known = way in LEVELS and len(values) == len(counts) - 2
+        names = [
+            LEVELS[way].format(value) if known else f"level {at}"
+            for at, value in enumerate(values if known else counts[1:-1], 1)
+        ]
+        found.append((column["name"], list(zip(["as it was", *names, "suppressed"], counts, strict=True))))
+    return found
+
+
+def requirements(described: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Each requirement in words, the attack that it is meant against, and where it is defined."""
+    found = []
+    for each in described["problem"]["requirements"]:
+        kind = kind_named(each["name"])
+        found.append((requirement_sentence(each), kind.against if kind else "", kind.source if kind else ""))
+    return found
+
+
+def identifying(described: Mapping[str, Any]) -> list[str]:
+    """What the columns that are released as they are tell of single rows."""
+    kept, n = (described.get("measures") or {}).get("released_as_is"), described["problem"]["n"]
+    if kept is None or not (kept["columns"] or kept["uncounted"]):
+        return []
+    telling = [f"{each['name']} ({each['unique']:,} of {n:,} rows)" for each in kept["columns"] if each["unique"]]
+    said = []
+    if telling:
+        said.append(
+            f"Columns that are released as they are and tell rows from all others, each alone: {', '.join(telling)}."
+        )
+    if kept["columns"]:
+        names = listed([each["name"] for each in kept["columns"]])
+        are = "is" if len(kept["columns"]) == 1 else "are"
+        told = f"could tell {kept['together']:,} of {n:,} rows from all others"
+        said.append(f"Who also knew {names}, which {are} not changed, {told}.")
+    if kept["uncounted"]:
+        said.append(f"Not counted, since its values are no text: {listed(kept['uncounted'])}.")
+    return said
+
+
+def answers(described: Mapping[str, Any]) -> list[Answer]:
+    """The three questions of WP 216; nothing where there is no verified table."""
+    measures, problem = described.get("measures"), described["problem"]
+    if measures is None or described["verified"] is not True:
+        return []
+    inferred = [f"{_capital(_most(each))}: who finds that group infers so much." for each in measures["sensitive"]]
+    if not inferred:
+        inferred = [
+            "No column is named as sensitive, so nothing was asked or measured here. k-anonymity does not prevent "
+            "inference: where all rows of a group agree in a column, who finds the group knows that value."
+        ]
+    inferred.append(
+        "What follows from general knowledge, such as that a disease is rare at some age, no requirement prevents."
+    )
+    return [
+        Answer("Can somebody be singled out?", [_found(measures, problem), *identifying(described)]),
+        Answer(
+            "Can records of the same person be linked?",
+            [
+                "To a group, yes: who holds another table with the same columns can link each of its rows to a group "
+                "of this one. Nothing here prevents that two releases about the same persons are intersected; "
+                "release one, or the same groups in both."
+            ],
+        ),
+        Answer("Can something be inferred about somebody?", inferred),
+    ]
+
+
+def _capital(said: str) -> str:
+    return said[:1].upper() + said[1:]
