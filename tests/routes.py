@@ -326,6 +326,8 @@ def _search() -> Iterable[Route]:
     )
     priced = ((preparation, "FEW_VECTORS", 0), (preparation, "PRICED_PAIRS", 0))
     yield Route("search, priced", counted, refuses=NOT_SEARCHED, proves=False, certified=True, forced=priced)
+    by_rows = (*priced, (preparation, "MOST_LABELS", 0))
+    yield Route("search, priced by rows", counted, refuses=NOT_SEARCHED, proves=False, certified=True, forced=by_rows)
     yield Route("search under requirements, priced", counted, values_case, proves=False, certified=True, forced=priced)
     yield Route("search for many units", counted, refuses=NOT_ALONE, forced=((relaxations, "MANY", 0),))
 

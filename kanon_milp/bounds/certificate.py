@@ -73,7 +73,6 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -82,6 +81,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kanon_milp.bounds.closure_pricing import pricing_of
 from kanon_milp.bounds.dual import DENOMINATOR, FINE, NEVER, DualPoint, exact_value, prove, required_phi, round_dual
 from kanon_milp.bounds.packing_cuts import PackingCuts, mapped_sets
 from kanon_milp.bounds.pattern_pricing import PatternPricing
@@ -282,8 +282,7 @@ def certify(problem: Problem, dual: DualPoint, denominator: int | None = None) -
     relaxed = _certified_problem(problem)
     source: PatternPricing | None = None
     if pricing_suffices(relaxed) and relaxed.size_only and not dual.sets.lists:
-        with suppress(TooManyLevelVectorsError):  # candidates are listed then
-            source = PatternPricing(relaxed, compress_table(relaxed))
+        source = pricing_of(relaxed, compress_table(relaxed))
     instance = certified_instance(problem) if source is None else source.root
     dual = _of_distinct_rows(problem, instance, dual)
     levels, n = instance.levels, instance.types.n

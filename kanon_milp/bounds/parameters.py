@@ -65,6 +65,18 @@ class PricingParameters:
     stalled_cuts: float = number(2e-5, "relative rise of these that is not worth it")
 
 
+@parameters("closure_pricing")
+@dataclass(frozen=True)
+class ClosurePricingParameters:
+    """Candidates that are priced by sets of rows, where level vectors are too many. Tuned on 1,000 rows of 20 to 40
+    binary columns of Adult."""
+
+    sets: int = number(2_000_000, "that are looked at to price all of them; beyond, multipliers are given up", least=1)
+    pairs: int = number(3_000_000, "that are listed", least=1)
+    narrower: float = number(2.0, "times fewer cells are near where these are too many", least=1.01)
+    narrowest: float = number(0.05, "times the cells that were asked for, at least", least=1e-6)
+
+
 @parameters("packing_cuts")
 @dataclass(frozen=True)
 class PackingParameters:

@@ -156,7 +156,7 @@ class PatternPricing:
         return total
 
     def _refuse_too_fine(self, dual: ExactDual) -> None:
-        largest = int(self.levels.costs.max()) * dual.denominator + max(map(abs, dual.multipliers.tolist()))
+        largest = int(self.root.levels.costs.max()) * dual.denominator + max(map(abs, dual.multipliers.tolist()))
         if largest * (self.types.n + 1) >= NEVER:
             raise InputError(TOO_FINE)
 
@@ -190,19 +190,21 @@ class PatternPricing:
     ) -> tuple[Instance, Ints]:
         """The instance of these candidates and of those that cover all row types, and the numbers of all of them."""
         every = np.arange(self.types.count, dtype=np.int32)
-        vectors: list[Ints] = [np.repeat(vector, np.diff(indptr)), np.repeat(self._whole, self.types.count)]
+        vectors: list[Ints | Ints32] = [vector, self._whole]
         pairs: list[Ints32] = [members, np.tile(every, len(self._whole))]
+        lengths: list[Ints] = [np.diff(indptr), np.full(len(self._whole), self.types.count)]
         if also is not None:
             held = also.candidates
-            vectors.append(self.places(also.levels.vectors[held.vector])[held.candidate_of_pair()])
+            vectors.append(self.places(also.levels.vectors[held.vector]))
             pairs.append(held.members)
+            lengths.append(np.diff(held.indptr))
         at: Ints = np.concatenate(vectors)
-        member: Ints32 = np.concatenate(pairs)
-        keys, of_pair = np.unique(self._keys(at, member), return_inverse=True)
-        pair, first = np.unique(of_pair.reshape(-1) * self.types.count + member, return_index=True)
+        member, length = np.concatenate(pairs), np.concatenate(lengths)
+        keys, number = np.unique(self._keys(at, member[np.cumsum(length) - length]), return_inverse=True)
+        pair = np.unique(np.repeat(number.reshape(-1), length) * self.types.count + member)
         of_pair, member = pair // self.types.count, (pair % self.types.count).astype(np.int32)
         vector = np.empty(len(keys), np.int32)
-        vector[of_pair] = at[first]
+        vector[number.reshape(-1)] = at
         support = supports(self.types.counts, of_pair.astype(np.int32), member, len(keys))
         candidates = Candidates(
             vector, self.levels.costs[vector], support, indptr_of(np.bincount(of_pair, minlength=len(keys))), member

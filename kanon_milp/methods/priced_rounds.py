@@ -15,10 +15,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from kanon_milp.bounds.closure_pricing import pricing_of
 from kanon_milp.bounds.columns.priced_cuts import PricedCuts
 from kanon_milp.bounds.dual import DualPoint, prove, round_dual
 from kanon_milp.bounds.parameters import SubproblemParameters
-from kanon_milp.bounds.pattern_pricing import PatternPricing, PricedAscent
+from kanon_milp.bounds.pattern_pricing import PricedAscent
 from kanon_milp.bounds.required_pricing import RequiredPricing
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.greedy import suppress_all
@@ -98,7 +99,7 @@ class _PricedSearch:
             for partition in session.quick_partitions(session.limit.share(self.params.first_share)):
                 self._release(partition)
         with session.clock.step("bound"):
-            source = PatternPricing(session.problem, before.types)
+            source = pricing_of(session.problem, before.types, session.parameters)
             self.ascent = PricedAscent(source, session.options.threads, session.parameters)
             self._prove(self.ascent.best)
         self._note()
@@ -174,13 +175,11 @@ class _PricedSearch:
     def _prove(self, dual: DualPoint) -> None:
         """What a point is worth over all candidates, in integers, if that is more than before."""
         source = self.ascent.source
-        if isinstance(source, RequiredPricing):
-            with suppress(InputError):  # exact numbers would need more than 64 bits
-                self.proven = max(self.proven, source.bound(dual))
-            return
-        bound = source.bound(dual)
-        if self.dual is None or bound > self.proven:
-            self.dual, self.proven = dual, bound
+        with suppress(InputError):  # exact numbers would need more than 64 bits, or there are too many groups
+            bound = source.bound(dual)
+            if self.dual is None or bound > self.proven:
+                self.dual = self.dual if isinstance(source, RequiredPricing) else dual
+                self.proven = max(bound, self.proven)
 
     def _search(self, ends: float) -> None:
         """Tables over the candidates that are near the multipliers, and the groups of the best one; what these could

@@ -35,6 +35,7 @@ MANY_VECTORS = 1 << 14  # level vectors beyond which that may take longer than l
 MOST_LABELS = 1 << 30  # level vectors times row types that can be priced: some seconds for each look at them
 LOOKS = 4  # at all candidates, until there is a bound and something to search in
 VECTOR_SECONDS, LABEL_SECONDS = 5e-6, 3e-9  # of a look: for each level vector, and for each row type under it
+PAIR_SECONDS = 2e-8  # of a look at sets of rows, for each two row types; of 1,000 to 5,000 with 20 to 40 columns
 
 
 @dataclass(frozen=True)
@@ -220,12 +221,21 @@ def _vectors(problem: Problem, types: RowTypes) -> int:
     return math.prod(column.height + 1 for column in recode(problem, types, fully_suppressed).columns)
 
 
+def priced_by_vectors(problem: Problem, types: RowTypes) -> bool:
+    """Whether level vectors are few enough to price the candidates of each; else candidates are priced by sets of
+    rows."""
+    every = _vectors(problem, types)
+    return every <= MAX_LEVEL_VECTORS and every * types.count <= MOST_LABELS
+
+
 def _priceable(problem: Problem, types: RowTypes, limit: Limit) -> bool:
     """Whether pricing all candidates a few times is possible, and takes less than half of the time."""
-    every = _vectors(problem, types)
-    if every > MAX_LEVEL_VECTORS or every * types.count > MOST_LABELS:
+    if priced_by_vectors(problem, types):
+        look = _vectors(problem, types) * (VECTOR_SECONDS + LABEL_SECONDS * types.count)
+    elif problem.size_only:  # by sets of rows nothing is known of values
+        look = PAIR_SECONDS * types.count**2
+    else:
         return False
-    look = every * (VECTOR_SECONDS + LABEL_SECONDS * types.count)
     return LOOKS * look <= PREPARATION_SHARE * limit.left
 
 

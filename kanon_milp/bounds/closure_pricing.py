@@ -1,0 +1,184 @@
+"""Closed candidates priced where level vectors are too many to be gone through: by sets of rows.
+
+The kernel (`kanon_milp.kernels.closure_pricing`) finds the closed candidates with φ below a threshold by branch and
+bound, and their number does not depend on that of the columns. How many sets it looks at depends on the multipliers: at
+the first ones, what a row loses with its nearest others, it is one for each row type. Where multipliers leave too many,
+they prove nothing, and the ascent goes back.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.bounds.dual import NEVER
+from kanon_milp.bounds.parameters import ClosurePricingParameters
+from kanon_milp.bounds.pattern_pricing import PatternPricing, Priced
+from kanon_milp.errors import InputError
+from kanon_milp.kernels.closure_pricing import nearest_costs, price_closures
+from kanon_milp.presolve.closures import Axis, pricing_suffices, root_instance
+from kanon_milp.presolve.instance import Instance, recode
+from kanon_milp.presolve.preparation import priced_by_vectors
+from kanon_milp.presolve.row_types import RowTypes
+from kanon_milp.problem.problem import Problem
+from kanon_milp.system.arrays import Floats, Ints, Ints32
+from kanon_milp.system.parameters import DEFAULT, Parameters
+
+TOO_MANY = "the multipliers leave too many groups"
+
+
+def pricing_of(problem: Problem, types: RowTypes, params: Parameters = DEFAULT) -> PatternPricing:
+    """By level vectors, or by sets of rows where these are too many."""
+    if priced_by_vectors(problem, types):
+        return PatternPricing(problem, types)
+    return ClosurePricing(problem, types, params)
+
+
+class ClosurePricing(PatternPricing):
+    """The closed candidates of a problem with any number of columns; of its requirements only the sizes.
+
+    levels: the level vectors of those that were found, in the order in which they were.
+    """
+
+    def __init__(self, problem: Problem, types: RowTypes, params: Parameters = DEFAULT) -> None:
+        """Raises ValueError where closed candidates are not enough, or what they cost depends on their labels."""
+        if not pricing_suffices(problem):
+            raise ValueError("this problem needs candidates that are not closed, or costs of labels")
+        self.root, self.types, self._params = root_instance(problem, types), types, params.of(ClosurePricingParameters)
+        self._axes = [Axis.of(column, types.codes[:, j]) for j, column in enumerate(self.root.levels.columns)]
+        self._column = np.repeat(np.arange(len(self._axes)), [axis.top for axis in self._axes])
+        labels = [axis.label[: axis.top] for axis in self._axes]
+        self._bits: Ints32 = np.ascontiguousarray(np.concatenate(labels).T, dtype=np.int32)
+        # what each class loses, column by column, with all others at the lowest one
+        lowest = np.array([axis.levels[0] for axis in self._axes], np.int16)
+        vectors = [lowest]
+        for j, axis in enumerate(self._axes):
+            for level in axis.levels.tolist():
+                vectors.append(np.where(np.arange(len(lowest)) == j, level, lowest).astype(np.int16))
+        costs = recode(problem, types, lambda _: np.stack(vectors)).costs
+        ends = 1 + np.cumsum([axis.top + 1 for axis in self._axes])
+        rises = [np.diff(costs[end - axis.top - 1 : end]) for end, axis in zip(ends, self._axes, strict=True)]
+        self._delta: Ints = np.concatenate(rises)
+        # columns of many values first: two rows are soon told apart
+        order = np.argsort([-len(np.unique(column)) for column in self._bits.T], kind="stable")
+        self._order, self._words = order, -(-max(len(order), 1) // 32)
+        self._numbers: dict[bytes, int] = {}
+        self._known: dict[tuple[int, bytes], int] = {}
+        top = int(self.places(self.root.levels.top[None, :])[0])
+        self._exempt = top if self.root.exempt_reading else -1
+        whole = [axis.levels[axis.classes(self.root.candidates.covers)] for axis in self._axes]
+        self._whole = np.unique([*self.places(np.stack(whole, axis=1)), *([top] if self._exempt >= 0 else [])])
+        self.cell = max(float(self.root.levels.costs.max()) / len(self._axes), 1.0)
+        self._narrower = 1.0  # times as much as was asked for is listed, so that it is not too much
+
+    def places(self, vectors: NDArray[np.integer[Any]]) -> Ints:
+        """Numbers of the level vectors that have the classes of these; of those that were not known, new ones."""
+        at = [np.searchsorted(axis.levels, vectors[:, j]) for j, axis in enumerate(self._axes)]
+        highest = np.stack([axis.levels[c] for axis, c in zip(self._axes, at, strict=True)], axis=1).astype(np.int16)
+        before = len(self._numbers)
+        found = np.array([self._numbers.setdefault(row.tobytes(), len(self._numbers)) for row in highest], np.int64)
+        if len(self._numbers) > before:
+            every = np.frombuffer(b"".join(self._numbers), np.int16).reshape(len(self._numbers), -1)
+            self.levels = recode(self.root.problem, self.types, lambda _: every)
+        return found
+
+    def _keys(self, vector: Ints, member: Ints32) -> Ints:
+        told = np.zeros((len(vector), len(self._axes)), np.int32)
+        for j, axis in enumerate(self._axes):
+            told[:, j] = axis.label[np.searchsorted(axis.levels, self.levels.vectors[vector, j]), member]
+        known = self._known
+        pairs = zip(vector.tolist(), (row.tobytes() for row in told), strict=True)
+        return np.array([known.setdefault(pair, len(known)) for pair in pairs], np.int64)
+
+    def _price(
+        self, multipliers: NDArray[Any], threshold: float, margin: float, listed: bool, scale: int = 1
+    ) -> tuple[NDArray[Any], Ints32, Ints, Ints32]:
+        """As by level vectors, with the sums of some seconds each. Raises InputError where sets are too many."""
+        p, kind, t = self._params, multipliers.dtype, self.types.count
+        order = np.argsort(-multipliers, kind="stable")
+        label = np.ascontiguousarray(self._bits[order][:, self._order])
+        delta = (self._delta[self._order] * scale).astype(kind)
+        table = np.zeros((4 * self._words, 256), kind)
+        for b, each in enumerate(delta):
+            table[b >> 3] += each * ((np.arange(256) >> (b & 7)) & 1).astype(kind)
+        counts, need = self.types.counts[order].astype(kind), kind.type(self.root.least[0])
+        costs = int(delta.sum()) + int(np.abs(multipliers).max()) + 1
+        steps = int(max(min(p.sets, NEVER // (costs * (self.types.n + 1))), 1))
+        sums, seed, left, pairs = [], 0, p.sets + t, 0
+        vectors: list[Ints] = []
+        lengths: list[Ints] = []
+        members: list[Ints32] = []
+        while seed < t:
+            before = seed
+            total, seed, seen, words, _, indptr, found = price_closures(
+                label, delta, table, counts, multipliers[order], need, kind.type(threshold), kind.type(margin), listed,
+                self._exempt >= 0, seed, min(steps, left), p.pairs - pairs,
+            )  # fmt: skip
+            left -= seen
+            pairs += len(found)
+            if seed < t and (seed == before or left <= 0 or pairs >= p.pairs):
+                raise InputError(TOO_MANY)
+            sums.append(total)
+            vectors.append(words)
+            lengths.append(np.diff(indptr))
+            members.append(found)
+        bits = (np.concatenate(vectors)[:, :, None] >> np.arange(32)) & 1
+        vector, length = self._places_of_bits(bits.reshape(len(bits), 32 * self._words)), np.concatenate(lengths)
+        member = order.astype(np.int32)[np.concatenate(members)]
+        if self._exempt >= 0:  # one group of all rows, of any size
+            loss = (self.root.levels.costs[0] * scale).astype(kind)
+            least = int(replace(self.root, exempt=np.ones(1, bool)).least[0])
+            sums.append(self._whole_group(loss - multipliers, least))
+        return np.array(sums, object), vector.astype(np.int32), np.append(0, np.cumsum(length)), member
+
+    def _whole_group(self, reduced: NDArray[Any], least: int) -> Any:
+        """min(0, φ) of all rows, with so many of them at least."""
+        order = np.argsort(reduced, kind="stable")
+        counts = self.types.counts[order]
+        before = np.cumsum(counts) - counts
+        taken = np.where(reduced[order] < 0, counts, np.clip(least - before, 0, counts))
+        return min(sum((taken.astype(reduced.dtype) * reduced[order]).tolist()), 0)
+
+    def _places_of_bits(self, bits: Ints) -> Ints:
+        """Numbers of the level vectors that these bits, in the kernel's order, stand for."""
+        back = np.empty(len(self._order), np.int64)
+        back[self._order] = np.arange(len(self._order))
+        of_column = np.zeros((len(bits), len(self._axes)), np.int64)
+        for j in range(len(self._axes)):
+            of_column[:, j] = bits[:, back[self._column == j]].sum(axis=1)
+        vectors = [axis.levels[of_column[:, j]] for j, axis in enumerate(self._axes)]
+        return self.places(np.stack(vectors, axis=1))
+
+    def cheapest(self) -> Floats:
+        """Multipliers to begin with: what a row of each type loses with the nearest others."""
+        need = min(int(self.root.least[0]), self.types.n)
+        label = np.ascontiguousarray(self._bits[:, self._order])
+        delta, counts = self._delta[self._order].astype(np.float64), self.types.counts.astype(np.float64)
+        found: Floats = nearest_costs(label, delta, counts, np.float64(need))
+        return found
+
+    def value(self, multipliers: Floats) -> float:
+        """L in floating point; -inf where the multipliers leave too many groups."""
+        try:
+            return super().value(multipliers)
+        except InputError:
+            return -math.inf
+
+    def near(self, multipliers: Floats, open_limit: float, pair_limit: float, also: Instance | None = None) -> Priced:
+        """As by level vectors; where there are too many below the limit, those below a lower one, and where L is not
+        known -inf in its place."""
+        p = self._params
+        while self._narrower >= p.narrowest:
+            try:
+                return super().near(multipliers, self._narrower * open_limit, pair_limit, also)
+            except InputError:
+                self._narrower /= p.narrower
+        try:
+            return super().near(multipliers, 0.0, pair_limit, also)
+        except InputError:
+            nothing = np.zeros(0, np.int32), np.zeros(1, np.int64), np.zeros(0, np.int32)
+            return Priced(-math.inf, *self._instance(*nothing, also))
