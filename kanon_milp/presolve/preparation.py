@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.closures import (
+    MOST_COLUMNS,
     closed_instance,
     closures_suffice,
     instance_of_small_sets,
@@ -232,7 +233,7 @@ def _priceable(problem: Problem, types: RowTypes, limit: Limit) -> bool:
     """Whether pricing all candidates a few times is possible, and takes less than half of the time."""
     if priced_by_vectors(problem, types):
         look = _vectors(problem, types) * (VECTOR_SECONDS + LABEL_SECONDS * types.count)
-    elif problem.size_only:  # by sets of rows nothing is known of values
+    elif problem.size_only and len(problem.table.quasi_identifiers) <= MOST_COLUMNS:  # nothing is known of values
         look = PAIR_SECONDS * types.count**2
     else:
         return False
