@@ -34,6 +34,22 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join(paths)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of a test of four parameters or more the default run has the first and then one in three, the full one all.
+
+    Kernels are tested once more for each of their builds, by the default run alone, and keep all of theirs.
+    """
+    by_test: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if "kernels" not in item.path.parts and not any(item.iter_markers("full")):
+            by_test.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for several in by_test.values():
+        for number, item in enumerate(several):
+            if len(several) >= 4 and number % 3:
+                item.add_marker(pytest.mark.full)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """A worker that has no tests left takes half of those that another one has left: both end at the same time."""

@@ -14,7 +14,6 @@ import judges
 import numpy as np
 import oracle
 import pytest
-from effort import seeds
 from scipy.optimize import linprog
 
 F = Fraction
@@ -49,7 +48,7 @@ def flows(supply: Any, demand: Any) -> Any:
                 yield (row, *rest)
 
 
-@seeds(40, 8)
+@pytest.mark.parametrize("seed", range(40))
 def test_emd_is_the_best_of_all_transport_plans(seed: Any) -> None:
     draw = random.Random(seed)
     size = draw.randint(2, 3)
@@ -62,7 +61,7 @@ def test_emd_is_the_best_of_all_transport_plans(seed: Any) -> None:
     assert judges.emd(p, q, d) == best / (sum(p) * sum(q))
 
 
-@seeds(60, 8)
+@pytest.mark.parametrize("seed", range(60))
 def test_emd_agrees_with_a_linear_programming_solver(seed: Any) -> None:
     draw = random.Random(seed)
     size = draw.randint(2, 5)
@@ -77,7 +76,7 @@ def test_emd_agrees_with_a_linear_programming_solver(seed: Any) -> None:
     assert float(judges.emd(p, q, d)) == pytest.approx(answer.fun, abs=1e-9)
 
 
-@seeds(40, 8)
+@pytest.mark.parametrize("seed", range(40))
 def test_emd_agrees_with_the_closed_forms(seed: Any) -> None:
     draw = random.Random(seed)
     n, values = draw.randint(2, 9), draw.choice([["1", "2", "4"], ["-3", "0", "1.5", "10"], ["7", "9"]])
@@ -105,7 +104,7 @@ TREE: dict[oracle.Value, tuple[oracle.Value, ...]] = {
 }
 
 
-@seeds(40, 8)
+@pytest.mark.parametrize("seed", range(40))
 def test_emd_in_a_hierarchy_agrees_with_the_cost_of_its_inner_nodes(seed: Any) -> Any:
     # Li et al. 2010, section 4.2.2: cost(N) = height(N)/H · min(positive extra, negative extra) of the children
     draw = random.Random(seed)
@@ -189,7 +188,7 @@ def test_blocki_and_williams_by_hand() -> None:
     assert judges.blocki_williams_diverse([0], secrets, [0, 1], 1)
 
 
-@seeds(30, 8)
+@pytest.mark.parametrize("seed", range(30))
 def test_blocki_and_williams_with_one_column_count_distinct_values(seed: Any) -> None:
     draw = random.Random(seed)
     secrets = column(*(draw.choice("abc") for _ in range(6)))
@@ -199,7 +198,7 @@ def test_blocki_and_williams_with_one_column_count_distinct_values(seed: Any) ->
             assert judges.blocki_williams_diverse(group, secrets, [0], diversity) == expected
 
 
-@seeds(30, 8)
+@pytest.mark.parametrize("seed", range(30))
 def test_logarithms_agree_with_floating_point_away_from_the_border(seed: Any) -> None:
     draw = random.Random(seed)
     for _ in range(20):
@@ -235,7 +234,7 @@ def test_delta_disclosure_by_hand() -> None:
     assert judges.delta_disclosing(range(4), secrets, 0, F(1, 10**6))
 
 
-@seeds(20, 8)
+@pytest.mark.parametrize("seed", range(20))
 def test_requirements_that_are_called_merge_closed_are(seed: Any) -> None:
     draw = random.Random(seed)
     secrets = [(draw.choice("abc"), draw.choice("xy")) for _ in range(7)]
@@ -267,7 +266,7 @@ def test_delta_disclosure_that_ignores_absent_values_is_not_merge_closed() -> No
 # --------------------------------------------------------------------------------------------- whole tables
 
 
-@seeds(60, 8)
+@pytest.mark.parametrize("seed", range(60))
 def test_trying_every_table_agrees_with_the_oracle_on_properties_of_groups(seed: Any) -> Any:
     draw = random.Random(seed)
     n, m = draw.randint(2, 5), draw.randint(1, 2)
@@ -309,7 +308,7 @@ def test_k_anonymity_on_some_columns_counts_across_groups() -> None:
     assert judges.best_table(rows, lambda table: judges.k_anonymous_in(table, [0], 4)) == 4
 
 
-@seeds(20, 8)
+@pytest.mark.parametrize("seed", range(20))
 def test_the_best_partition_is_the_best_of_all_partitions(seed: Any) -> Any:
     draw = random.Random(seed)
     n = draw.randint(1, 6)

@@ -11,7 +11,6 @@ from typing import Any
 import nbclient
 import nbformat
 import pytest
-from effort import some
 from IPython.core.interactiveshell import InteractiveShell
 
 FOLDER = Path(__file__).parent.parent / "docs" / "notebooks"
@@ -36,7 +35,7 @@ def read(name: str) -> Any:
     return notebook
 
 
-@some("name,written", NOTEBOOKS.items())
+@pytest.mark.parametrize(("name", "written"), NOTEBOOKS.items())
 def test_the_cells_of_a_notebook_run(
     name: str, written: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

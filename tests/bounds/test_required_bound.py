@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 from census import census
-from effort import examples, some
+from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
@@ -139,7 +139,7 @@ def test_no_group_is_cheaper_than_its_bound_and_no_table(
         assert proven_bound(instance, round_dual(point, denominator)) * instance.levels.unit <= best
 
 
-@some("kind", AS_STRONG)
+@pytest.mark.parametrize("kind", AS_STRONG)
 def test_it_reaches_the_linear_relaxation_and_stays_below_the_optimum(kind: str) -> None:
     @given(sensitive_cases([kind], max_rows=8, sides=False).filter(lambda case: len(case.secrets[0]) == 1))
     @settings(relaxed, max_examples=examples(8, 2))

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from census import census
 from certificate_cases import best_loss, required_certificate
-from effort import examples, some
+from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from sensitive_cases import KINDS, SensitiveCase, sensitive_cases
@@ -44,7 +44,7 @@ def drawn_point(data: st.DataObject, instance: Instance) -> DualPoint:
     return DualPoint(multipliers, 0.0, charges=charges)
 
 
-@some("kind", ["several", *KINDS])
+@pytest.mark.parametrize("kind", ["several", *KINDS])
 def test_no_multipliers_prove_something_false(kind: str) -> None:
     drawn = sensitive_cases(max_rows=7) if kind == "several" else sensitive_cases([kind], max_rows=7)
 

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 from census import census
-from effort import examples, some
+from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
@@ -56,7 +56,7 @@ def points(rng: np.random.Generator, at: RequiredEvaluator, number: int) -> list
     return found
 
 
-@some("kind", KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_screened_and_unscreened_values_are_the_same(kind: str) -> None:
     @given(sensitive_cases([kind], max_rows=8, sides=False), st.integers(0, 1 << 30))
     @settings(relaxed, max_examples=examples(40, 2))
@@ -106,7 +106,7 @@ def test_a_walk_over_a_census_is_screened_without_a_wrong_skip(name: str) -> Non
     assert skipped > 0
 
 
-@some("name", CENSUS)
+@pytest.mark.parametrize("name", CENSUS)
 @pytest.mark.parametrize("integral", [True, False])
 @pytest.mark.parametrize("grain", [None, 1 << 12])
 @pytest.mark.parametrize("some_placed", [False, True])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from effort import examples, some
+from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from sensitive_cases import SensitiveCase, sensitive_cases
@@ -41,7 +41,7 @@ def charged(instance: Instance) -> Relaxation:
     return relaxations[0]
 
 
-@some("kind", CHARGED)
+@pytest.mark.parametrize("kind", CHARGED)
 def test_small_groups_are_the_cheapest_that_are_allowed(kind: str) -> None:
     @given(sensitive_cases([kind], max_rows=7, sides=False), st.data(), st.sampled_from([1, 4096]))
     @settings(relaxed, max_examples=examples(40, 5))
@@ -77,7 +77,7 @@ def test_a_search_that_gives_up_proves_less(tried: int) -> None:
     less()
 
 
-@some("kind", CHARGED)
+@pytest.mark.parametrize("kind", CHARGED)
 @given(data=st.data())
 @settings(relaxed, max_examples=examples(30, 3))
 def test_the_list_has_each_group_that_does_not_fall_apart(kind: str, data: st.DataObject) -> None:

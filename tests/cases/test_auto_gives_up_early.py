@@ -47,6 +47,7 @@ def people(rows: int) -> km.Problem:
 PREFIXES = {"zip": [4, 3, 2, 1], "edu": [2, 1], "job": [2, 1]}
 
 
+@pytest.mark.full
 def test_it_is_no_worse_than_greedy_and_goes_on_to_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preparation, "FEW_VECTORS", 1 << 20)  # closed candidates would be few enough
     problem = people(1_500)
@@ -65,6 +66,7 @@ def test_it_is_no_worse_than_greedy_and_goes_on_to_its_limit(monkeypatch: pytest
     assert found.message.endswith(" of them. Try a longer --time-limit.")
 
 
+@pytest.mark.full
 def test_closed_candidates_of_some_thousand_level_vectors_are_quickly_had() -> None:
     found = km.solve(people(1_500), time_limit=10)
     assert found.verified
@@ -131,6 +133,7 @@ def test_where_greedy_has_no_time_mondrian_has_the_first_table(monkeypatch: pyte
     assert found.exact_objective <= mondrian.exact_objective
 
 
+@pytest.mark.full
 def test_where_greedy_over_candidates_is_cut_short_it_goes_over_level_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
     def slow(_: Instance, limit: Limit) -> None:
         while not limit.over:

@@ -85,6 +85,7 @@ def test_values_have_the_sense_and_sign_of_the_file(solver: str, tmp_path: Path)
     assert all(0 <= values.min() <= values.max() <= 1 for _, values in run_steps(outcomes))
 
 
+@pytest.mark.full
 def test_a_wrong_known_optimum_is_red_in_the_sense_of_the_file(tmp_path: Path) -> None:
     for known, said in (("16", "better than the known optimum 16"), ("18", "with 17, the known optimum is 18")):
         folder = tmp_path / known

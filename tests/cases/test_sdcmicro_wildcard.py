@@ -133,6 +133,7 @@ def test_a_row_that_was_missing_is_none_that_was_suppressed() -> None:
     assert told_apart
 
 
+@pytest.mark.full
 def test_the_note_says_what_the_other_reading_says() -> None:
     """Where a cell was changed, there are too few groups, or a group of the partition is small, that is refused in the
     reading of sdcMicro, too."""

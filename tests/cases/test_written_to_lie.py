@@ -12,6 +12,7 @@ import pytest
 LARGEST = 300_000  # bytes of a file: the folder's files are smaller, that of the database is larger
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("there", [False, True])
 def test_all_or_nothing_over_folder_certificate_and_database(tmp_path: Path, there: bool) -> None:
     rows = "".join(f"{i % 7},{i % 11},{i % 2},{i % 3},s{i % 5}\n" for i in range(20_000))

@@ -277,6 +277,7 @@ def test_compress_counts_row_types(people: Path) -> None:
     assert "of a released table these are t_out and t_out*" in shown
 
 
+@pytest.mark.full
 def test_export_is_the_same_every_time_and_solves_to_the_optimum(models: Path, tmp_path: Path) -> None:
     import highspy
 

@@ -282,6 +282,7 @@ def test_a_known_optimum_of_what_is_infeasible_is_told(guarded: Command, people:
     assert "[known] optimum = 0 is wrong: the problem is proven infeasible" in done.stderr
 
 
+@pytest.mark.full
 def test_a_table_may_be_very_wide(guarded: Command, tmp_path: Path) -> None:
     path, draw, names = tmp_path / "wide.csv", random.Random(1), [f"c{j}" for j in range(6_000)]
     rows = (",".join(draw.choice("ab") for _ in names) for _ in range(10))

@@ -473,6 +473,7 @@ def test_a_model_that_there_was_no_time_to_compare_says_so() -> None:
     assert "proven that" not in said(result)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("formulation", ["strong", "textbook", "groups"])
 def test_a_model_that_nobody_has_changed_is_the_problem(formulation: str) -> None:
     rows = [("a", "u"), ("a", "u"), ("a", "v"), ("b", "v"), ("b", "w"), ("b", "w"), ("c", "u")]

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 from census import census_problem
-from effort import examples, some
+from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
@@ -39,7 +39,7 @@ relaxed = settings(
 CHARGED = ["t equal short", "t ranks short", "t order short", "t numeric short", "t hierarchy short"]
 
 
-@some("kind", CHARGED)
+@pytest.mark.parametrize("kind", CHARGED)
 @given(data=st.data(), seed=st.integers(0, 3), rows=st.sampled_from([3.0, math.inf]))
 @settings(relaxed, max_examples=examples(25, 3))
 def test_tables_are_valid_and_no_worse(kind: str, data: st.DataObject, seed: int, rows: float) -> None:

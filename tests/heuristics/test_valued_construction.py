@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from effort import examples, some
+from effort import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
@@ -60,7 +60,7 @@ def point_of(instance: Instance) -> DualPoint:
     return required_bound(instance, iterations=10)
 
 
-@some("kind", [None, *KINDS])
+@pytest.mark.parametrize("kind", [None, *KINDS])
 def test_every_table_satisfies_all_requirements(kind: str | None) -> None:
     @given(sensitive_cases(None if kind is None else [kind], max_rows=8, sides=False), st.integers(0, 3))
     @settings(relaxed, max_examples=examples(300 if kind is None else 60, 10 if kind is None else 3))

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 import pytest
 from census import census
-from effort import examples, some
+from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
@@ -91,6 +91,7 @@ def test_many_columns_need_no_candidates() -> None:
         assert result.before.candidates <= 300
 
 
+@pytest.mark.full
 @given(cases(max_rows=8, sides=False), st.sampled_from(["closed", "near"]))
 @settings(deadline=None)
 def test_greedy_needs_no_level_vectors(case: Case, way: str) -> None:
@@ -115,6 +116,7 @@ def test_greedy_needs_no_level_vectors(case: Case, way: str) -> None:
         assert found.exact_objective >= best
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("privacy", [[km.KAnonymity(2)], [km.KAnonymity(2), km.PSensitivity(2)]])
 def test_the_error_about_too_many_level_vectors_names_methods_that_take_the_table(privacy: list[Any]) -> None:
     draw = random.Random(5)
@@ -132,7 +134,7 @@ def test_the_error_about_too_many_level_vectors_names_methods_that_take_the_tabl
         km.solve(replace(problem, max_groups=3), method="milp", formulation="textbook")
 
 
-@some("columns", [21, 40])
+@pytest.mark.parametrize("columns", [21, 40])
 def test_methods_that_need_no_candidates_take_any_number_of_columns(columns: int) -> None:
     """Rows of 40 persons, each three times with one cell changed: what belongs together is found."""
     draw = random.Random(columns)

@@ -10,7 +10,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-from effort import seeds
 from hypothesis import HealthCheck, settings
 from judges import p_sensitive
 from oracle import optimum
@@ -58,7 +57,7 @@ def test_rows_that_are_alike_are_no_more_sets() -> None:
     assert found.exact_objective == 2 * 1 + 2 * 2
 
 
-@seeds(12, 4)
+@pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("suppressed_rows", ["strict", "exempt"])
 def test_the_kernel_keeps_the_optimum(seed: int, suppressed_rows: SuppressedRows) -> None:
     draw = random.Random(seed)
@@ -132,7 +131,7 @@ def test_many_row_types_are_no_guesses() -> None:
         km.solve(km.Problem(table(30, 5, 6, 2), km.KAnonymity(3)), method="fpt")
 
 
-@seeds(40, 8)
+@pytest.mark.parametrize("seed", range(40))
 def test_bounds_on_groups_and_loss_are_those_of_the_algorithm(seed: int) -> None:
     """t_out and s of the signature: beside brute force, under k-anonymity with p-sensitivity or without."""
     draw = random.Random(seed)

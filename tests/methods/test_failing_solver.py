@@ -26,6 +26,7 @@ class Crashing(HighsAdapter):
         return super().solve(model, options, **more)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("privacy", [[km.KAnonymity(5)], [km.KAnonymity(5), km.LDiversity(2)]], ids=["k", "l"])
 def test_the_search_goes_on(privacy: list[Any]) -> None:
     FAILED.clear()

@@ -41,6 +41,7 @@ def optima(draw: Random) -> tuple[km.Problem, dict[int, Fraction]]:
     return case.problem(), up_to
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(examples(60, 2)))
 def test_any_multiplier_bounds_the_loss_of_few_groups(seed: int) -> None:
     draw = Random(f"few-{seed}")
@@ -71,6 +72,7 @@ def test_any_multiplier_bounds_the_loss_of_few_groups(seed: int) -> None:
                 assert solve_restricted(model, get("highs"), SolverOptions()).bound == units
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(examples(30, 1)))
 def test_the_optimum_of_few_groups(seed: int) -> None:
     draw = Random(f"most-{seed}")
@@ -102,6 +104,7 @@ def people(rows: int = 400, **sides: Any) -> km.Problem:
     return km.Problem(km.Table.from_frame(frame, frame.columns), km.KAnonymity(3), **sides)
 
 
+@pytest.mark.full
 def test_a_limit_that_binds_is_in_the_bound_the_search_and_the_certificate() -> None:
     problem = people(max_groups=12)
     found = km.solve(problem, time_limit=30)

@@ -388,6 +388,7 @@ def test_ctrl_c_and_lost_workers_leave_a_whole_verified_table(tmp_path: Path, ki
     wait_for(lambda: not any(Path(f"/proc/{worker}").exists() for worker in found), 10)
 
 
+@pytest.mark.full
 def test_where_work_is_counted_no_model_goes_on_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     """The core problem has a number of nodes where no limit is given."""
     asked: list[int | None] = []

@@ -11,7 +11,7 @@ from dataclasses import replace
 import polars as pl
 import pytest
 from census import Q8, census, census_problem
-from effort import examples, seeds, some
+from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
@@ -33,7 +33,7 @@ def solved(problem: km.Problem, **options: object) -> km.Result:
     return km.solve(problem, method="matching", **options)  # type: ignore[arg-type]
 
 
-@some("rows", [40, 80])
+@pytest.mark.parametrize("rows", [40, 80])
 def test_it_agrees_with_the_direct_model(rows: int) -> None:
     problem = census_problem(rows, 2)
     one, other = km.solve(problem, method="milp"), solved(problem)
@@ -116,7 +116,7 @@ def test_2_diversity_agrees_with_the_direct_model() -> None:
 
 
 @pytest.mark.full
-@seeds(3, 1)
+@pytest.mark.parametrize("seed", range(3))
 def test_tables_of_thousands_of_rows_are_proven(seed: int) -> None:
     result = solved(census_problem(1_500, 2), seed=seed)
     assert result.require_optimal().verified
@@ -135,6 +135,7 @@ def small() -> tuple[km.Problem, float | None]:
 NO_GROUPS = {f"simplex_matching.{name}": 0 for name in ("easy", "closing", "face")}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", NO_GROUPS)
 def test_each_way_to_the_end_gives_the_optimum(name: str, small: tuple[km.Problem, float | None]) -> None:
     problem, expected = small

@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 from ablation import PARTS, place
 from census import Q8, census, census_problem
-from effort import some
 from present import present
 
 import kanon_milp as km
@@ -33,7 +32,7 @@ def solved(rows: int, *, valued: bool = False) -> tuple[km.Problem, Fraction]:
     return problem, present(km.solve(problem, method="milp").require_optimal().exact_objective)
 
 
-@some("name", PARTS)
+@pytest.mark.parametrize("name", PARTS)
 def test_without_a_part_no_bound_exceeds_the_optimum_and_no_table_is_below_it(name: str) -> None:
     functions, values = PARTS[name]
     assert all(hasattr(*place(each)) for each in functions)

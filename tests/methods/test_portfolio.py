@@ -70,6 +70,7 @@ def test_its_optimum_is_that_of_one_model(problem: km.Problem) -> None:
         )
 
 
+@pytest.mark.full
 def test_a_proof_of_direct_milp_ends_the_hybrid_method(monkeypatch: pytest.MonkeyPatch) -> None:
     hybrid_of(monkeypatch)
     problem = masked_problem(60)

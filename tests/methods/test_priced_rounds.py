@@ -73,6 +73,7 @@ def test_what_a_longer_limit_would_price_is_short_of_time_and_not_of_memory(monk
     assert reasons == ["time_limit", "error"]
 
 
+@pytest.mark.full
 def test_it_is_the_same_each_time_where_work_is_counted() -> None:
     one, other = (km.solve(table(150), method="search", iteration_limit=15, seed=3) for _ in range(2))
     assert (one.exact_objective, one.exact_bound) == (other.exact_objective, other.exact_bound)
@@ -90,6 +91,7 @@ def test_auto_prices_within_a_limit_and_ends_with_it() -> None:
     assert max(each for each in points if each is not None) <= present(found.bound)
 
 
+@pytest.mark.full
 def test_a_table_to_start_with_is_not_made_worse() -> None:
     problem = table(150)
     good = km.solve(problem, method="search", iteration_limit=15)
@@ -122,6 +124,7 @@ def test_a_gap_that_is_met_ends_it() -> None:
     assert present(found.gap) <= 0.5
 
 
+@pytest.mark.full
 def test_what_sizes_do_not_tell_is_not_priced() -> None:
     problem = table(60)
     for other in (replace(problem, max_groups=4), replace(problem, min_groups=2)):
@@ -129,6 +132,7 @@ def test_what_sizes_do_not_tell_is_not_priced() -> None:
         assert "pricing" not in {run.name for run in found.phases} or found.exact_bound is not None
 
 
+@pytest.mark.full
 def test_dominated_candidates_are_not_counted_twice() -> None:
     """The bound is no lower than that of the instance that dominance leaves."""
     from kanon_milp.bounds import lagrangian

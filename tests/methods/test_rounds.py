@@ -160,6 +160,7 @@ def test_after_a_trial_that_has_not_ended_the_search_goes_on(monkeypatch: pytest
     assert limits[0].ends + 2 < limits[1].ends
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("reason", [StopReason.ERROR, StopReason.NODE_LIMIT])
 def test_a_trial_that_fails_does_not_end_the_run(reason: StopReason, monkeypatch: pytest.MonkeyPatch) -> None:
     """It ended with the error of the solver, most of the time left and nothing proven."""

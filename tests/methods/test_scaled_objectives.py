@@ -10,7 +10,6 @@ from fractions import Fraction
 import polars as pl
 import pyomo.environ as pyo
 import pytest
-from effort import seeds, some
 from oracle import optimum
 from present import present
 
@@ -20,8 +19,8 @@ SCALES = [10.0**power for power in range(-9, 10)]
 
 
 @pytest.mark.parametrize("solver", ["highs", "scip", "cbc", "cpsat"])
-@some("scale", SCALES)
-@seeds(3, 1)
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("seed", range(3))
 def test_what_is_called_optimal_is_so_at_any_scale(solver: str, scale: float, seed: int) -> None:
     draw = random.Random(seed)
     rows = [(draw.choice("abc"), draw.choice("abc"), draw.choice("ab")) for _ in range(8)]
@@ -38,7 +37,7 @@ def test_what_is_called_optimal_is_so_at_any_scale(solver: str, scale: float, se
     assert result.report.cost == best
 
 
-@some("scale", SCALES)
+@pytest.mark.parametrize("scale", SCALES)
 def test_neither_is_anything_else_called_so_where_there_are_no_steps(scale: float) -> None:
     draw = random.Random(7)
     rows = [(draw.choice("abc"), draw.choice("abc"), draw.choice("ab")) for _ in range(8)]

@@ -8,7 +8,6 @@ from random import Random
 import polars as pl
 import pyomo.environ as pyo
 import pytest
-from effort import seeds
 from present import present
 from sensitive_cases import drawn_sensitive_case
 from strategies import drawn_case
@@ -37,7 +36,7 @@ def test_the_table_is_the_optimum_and_is_verified(formulation: str) -> None:
     assert found.proof == "none" or found.exact_bound is not None
 
 
-@seeds(20, 5)
+@pytest.mark.parametrize("seed", range(20))
 def test_on_random_problems_it_is_what_solve_finds(seed: int) -> None:
     draw = Random(seed)
     case = drawn_case(draw) if draw.randrange(2) else drawn_sensitive_case(draw)

@@ -104,6 +104,7 @@ def test_one_statement_that_selects_is_read(address: str) -> None:
         assert len(Database.at(address).columns(query)) == 1, query
 
 
+@pytest.mark.full
 def test_a_query_writes_nothing_and_reads_nothing_else(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

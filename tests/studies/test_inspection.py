@@ -284,6 +284,7 @@ def test_a_hospital_export_gets_a_command_that_runs_as_it_is_printed(
     assert released.columns == ["plz", "birth_date", "sex", "admitted", "weight", "diagnosis"]
 
 
+@pytest.mark.full
 def test_the_command_for_many_columns_runs_as_it_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With more level vectors than can be listed, by a method that lists none."""
     monkeypatch.chdir(tmp_path)

@@ -103,6 +103,7 @@ def test_labels_that_nobody_knows_and_rows_that_do_not_match_are_not_measured() 
         km.measure(problem(ORIGINAL), RELEASED.drop("v"))
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not os.environ.get("KANON_MILP_DATA"), reason="KANON_MILP_DATA is not set")
 @pytest.mark.parametrize(
     ("k", "groups", "largest", "usefulness"),

@@ -22,7 +22,7 @@ import polars as pl
 import pytest
 from census import census
 from command_line import run
-from effort import examples, some
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import cheapest, optimum
@@ -61,7 +61,7 @@ def test_each_largest_number_of_groups_has_the_optimum(case: Case) -> None:
         assert (row.max_groups, row.as_dict()["max_groups"]) == (most, most)
 
 
-@some("form", ["frequency", "distinct"])
+@pytest.mark.parametrize("form", ["frequency", "distinct"])
 def test_two_parameters_at_once(form: Form) -> None:
     problem = km.Problem(CENSUS, [km.KAnonymity(2), km.LDiversity(2, form)])
     found = km.sweep(problem, k=[2, 4], l=[1, 2], time_limit=20)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from effort import examples, some
+from effort import examples
 from present import present
 
 import kanon_milp as km
@@ -46,8 +46,8 @@ def check_table(asked: km.Problem, result: km.Result, k: int = 3) -> None:
     assert exit_code(result) in (0, 4)
 
 
-@some(
-    "asked,limit,options",
+@pytest.mark.parametrize(
+    ("asked", "limit", "options"),
     [
         (problem(400, 20, 3), 2.0, {}),  # a million patterns are not enumerated
         (problem(3_000, 14, 3), 2.0, {}),  # enumerated, but not reduced or searched in time

@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 import numpy as np
 import polars as pl
-from effort import some
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -103,7 +103,8 @@ def wide_problem(seed: int = 0, suppressed_rows: Any = "strict") -> km.Problem:
     return km.Problem(table, [km.KAnonymity(3)], km.Suppression(weights), suppressed_rows=suppressed_rows)
 
 
-@some("suppressed_rows", ["strict", "exempt"])
+@pytest.mark.full
+@pytest.mark.parametrize("suppressed_rows", ["strict", "exempt"])
 def test_a_certificate_where_level_vectors_are_too_many(suppressed_rows: str) -> None:
     """It proves the optimum but for what the relaxation leaves, and no more is believed."""
     problem = wide_problem(1, suppressed_rows)

@@ -12,7 +12,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 from command_line import run
-from effort import some
 
 import kanon_milp as km
 from kanon_milp.methods.verification import verify_files
@@ -269,7 +268,7 @@ def test_units_are_counted_in_a_table_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ours", ["utf-8", "cp1252", "utf-16"])
 @pytest.mark.parametrize("theirs", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
-@some("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 def test_another_encoding_and_delimiter(tmp_path: Path, ours: str, theirs: str, delimiter: str) -> None:
     rows = ["stadt,alter", "Zürich,20", "Köln,20", "Köln,31", "Zürich,32"]
     after = [rows[0], "*,20", "*,20", "*,30-39", "*,30-39"]

@@ -13,7 +13,6 @@ import numpy as np
 import polars as pl
 import pytest
 from command_line import run
-from effort import seeds
 from oracle import optimum
 
 import kanon_milp as km
@@ -130,7 +129,7 @@ MOST_ROWS = 9
 
 @pytest.mark.parametrize(("name", "size"), BRUTE)
 @pytest.mark.parametrize("answer", ["yes", "no", "imperfect"])
-@seeds(2, 1)
+@pytest.mark.parametrize("seed", range(2))
 def test_brute_force_over_all_partitions_finds_it_too(name: str, size: int, answer: Answer, seed: int) -> None:
     if answer == "imperfect" and not FAMILIES[name].imperfect:
         return

@@ -8,8 +8,8 @@ import shlex
 from pathlib import Path
 
 import polars as pl
+import pytest
 from command_line import run, run_in
-from effort import some
 from places import LIBRARY
 from result_pages import Read, page, small
 
@@ -19,7 +19,7 @@ from kanon_milp.studies.pages.result_page import result_page
 from kanon_milp.studies.pages.wording import verify_command
 
 
-@some(
+@pytest.mark.parametrize(
     "model",
     [
         *(

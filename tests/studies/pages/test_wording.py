@@ -13,14 +13,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 from command_line import run, run_in
-from effort import some
 
 import kanon_milp as km
 from kanon_milp.studies.output import described
 from kanon_milp.studies.pages.wording import verify_command
 
 
-@some(
+@pytest.mark.parametrize(
     "model",
     [
         *("hospital_hierarchies", "hospital_mask", "hospital_t_matrix", "hospital_t_hierarchical", "hospital_groups"),
