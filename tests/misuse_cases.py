@@ -339,6 +339,11 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
         {"problem": PROBLEM, "model": km.build_model(PROBLEM)},
         {"problem": "", "model": "", "formulation": "none", "bound_seconds": "whole float"},
     ),
+    "exclude": (
+        km.exclude,
+        {"model": km.build_model(PROBLEM)},
+        {"model": "", "rows": "none", "differ": ""},
+    ),
     "solve_model": (
         km.solve_model,
         {"problem": PROBLEM, "model": km.build_model(PROBLEM)},

@@ -8,6 +8,7 @@ from collections import defaultdict
 from fractions import Fraction
 from typing import Any
 
+import pytest
 from oracle import Value, cheapest, optimum
 
 TREE: dict[Value, tuple[Value, ...]] = {

@@ -12,6 +12,7 @@ import numpy as np
 import oracle
 import polars as pl
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import Case, by_hypothesis, drawn_case, priceable
@@ -65,7 +66,7 @@ def test_l_with_cuts_is_that_of_all_closed_candidates(case: Case, data: st.DataO
     assert source.exact(point) == prove(listed, point).total
 
 
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.parametrize("seed", range(examples(300, 60)))
 def test_the_bound_is_below_the_optimum_and_its_certificate_is_believed(seed: int) -> None:
     """And above the one without cuts, but for what rounding costs; whoever changes cuts proves nothing false."""
     case = priceable(drawn_case(Random(f"priced-cuts-{seed}"), (4, 10), sides=False))
