@@ -163,6 +163,7 @@ def test_what_is_right_is_taken() -> None:
             "solved_table",
             "write_model",
             "write_report",
+            "write_result",
         ):
             function(**given)
     km.solve(PROBLEM, interrupt=threading.Event(), on_stage=print, solver_options={}, log_file=None)

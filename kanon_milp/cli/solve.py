@@ -225,7 +225,7 @@ def solve(
             files.update(made.files)
             ways = {"commit": made.commit, "undo": made.undo}
         if out is not None:
-            output.write_result(result, out, described, files, **ways)
+            output.write_session(result, out, described, files, **ways)
         elif files or ways:
             write_together(Path(), files, **ways)
     if certificate is not None and proof is None:
@@ -325,7 +325,7 @@ def import_solution(
     )
     described = output.described(result, None if asked.file is None else asked.file.path)
     if out is not None:
-        described = output.write_result(result, out, described)
+        described = output.write_session(result, out, described)
     if json:
         display.print_json(described)
     elif not quiet:

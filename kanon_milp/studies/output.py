@@ -128,7 +128,17 @@ def described(result: Result, model: Path | None = None, limit: Limit = NO_LIMIT
     return {**found, "input": {"model": file, **found["input"]}}
 
 
-def write_result(
+def write_result(result: Result, folder: str | Path) -> dict[str, Any]:
+    """Write a result as `kanon-milp solve --out` does: the released table and groups.csv if there is a verified table,
+    and result.json: all of them or none.
+
+    Files of an earlier session that this one does not have are removed. Returns the object of result.json. Raises
+    InputError where the folder cannot be written.
+    """
+    return write_session(instance_of(result, Result, "result", "a Result"), file_path(folder, "folder of a result"))
+
+
+def write_session(
     result: Result,
     folder: str | Path,
     about: dict[str, Any] | None = None,
@@ -143,7 +153,7 @@ def write_result(
     database's part, as `write_together` takes them.
     """
     folder = file_path(folder, "folder of a result")
-    written = described(instance_of(result, Result, "result", "a Result")) if about is None else about
+    written = described(result) if about is None else about
     written.update({RAN_IN: ran_in(folder), "sha256": {}})
     files: dict[str, Fill | None] = dict.fromkeys(FILES)
     del files[CLAIM]
