@@ -467,7 +467,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
     "write_report": (
         km.write_report,
         {"result": km.solve(PROBLEM), "path": "nowhere/report.html"},
-        {"result": "", "path": "text", "sample": "", "title": ""},
+        {"result": "", "path": "text", "sample": "", "title": "", "author": ""},
     ),
     "find_quasi_identifiers": (
         km.find_quasi_identifiers,

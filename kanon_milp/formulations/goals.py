@@ -198,6 +198,7 @@ def _rows_held(model: pyo.ConcreteModel, rows: Mapping[tuple[int, int], int] | N
         if any(value is None for value in values.values()):
             raise InputError("exclude: the variables of the model have no values; solve it first, or name rows")
         rows = {pair: round(value) for pair, value in values.items()}
+    instance_of(rows, Mapping, "rows", "numbers of rows by (i, g)")
     held = {pair: number for pair, number in rows.items() if number}
     placed = dict.fromkeys(model.ROW_TYPES, 0)
     for pair, number in held.items():
