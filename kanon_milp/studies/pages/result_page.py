@@ -66,7 +66,7 @@ def write_report(
     rows = integer(sample, "sample", least=0)
     if title is not None:
         text(title, "title")
-    if author:
+    if not isinstance(author, str) or author:
         text(author, "author")
     check_target(target)
     found = described(result)
