@@ -74,7 +74,8 @@ def _phi(
 def nearest_costs(label: Ints32, delta: NDArray[Scalar], counts: NDArray[Scalar], need: Scalar) -> NDArray[Scalar]:
     """For each row type what the closure with the nearest others loses, so many that they have `need` rows.
 
-    label: int32 (t, bits); delta: (bits,), what a bit loses; counts: (t,), together `need` or more.
+    label: int32 (t, bits), of no bits where nothing loses; delta: (bits,), what a bit loses; counts: (t,), together
+    `need` or more.
     """
     types, bits = len(counts), len(delta)
     kind = np.asarray(delta).dtype
@@ -83,7 +84,7 @@ def nearest_costs(label: Ints32, delta: NDArray[Scalar], counts: NDArray[Scalar]
         for i in range(types):
             held, size = 0, counts[i] - counts[i]
             for j in range(types):
-                loss, b = delta[0] - delta[0], 0
+                loss, b = need - need, 0
                 while b < bits and (size < need or loss < near[held - 1]):
                     if label[i, b] != label[j, b]:
                         loss += delta[b]
@@ -112,10 +113,10 @@ def price_closures(
     """Σ min(0, φ) over the closed candidates that belong to row types from one on, and those with φ below the
     threshold.
 
-    label: int32 (t, bits), at each bit what tells row types apart; delta, table: what bits lose, as in `_loss`, a byte
-    for eight bits, four bytes for 32. counts, multipliers: (t,), n and λ, falling. need: κ ≥ 1. threshold ≥ 0.
-    without_top: the candidate that has all bits is left out. seed: the first row type whose candidates count. steps:
-    sets that are looked at, at most; room: pairs that are listed, at most.
+    label: int32 (t, bits), at each bit what tells row types apart; delta, table: what bits lose, more than nothing, as
+    in `_loss`, a byte for eight bits, four bytes for 32. counts, multipliers: (t,), n and λ, falling. need: κ ≥ 1.
+    threshold ≥ 0. without_top: the candidate that has all bits is left out. seed: the first row type whose candidates
+    count. steps: sets that are looked at, at most; room: pairs that are listed, at most.
 
     Returns the sum, the first row type whose candidates are not among it (t where all are), and how many sets were
     looked at; and, if they are to be listed, of each candidate with φ < threshold its bits, int64 (candidates, words of

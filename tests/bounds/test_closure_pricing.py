@@ -22,6 +22,7 @@ from kanon_milp.bounds.dual import DualPoint, prove
 from kanon_milp.bounds.evaluation import Evaluator
 from kanon_milp.bounds.pattern_pricing import PatternPricing, PricedAscent
 from kanon_milp.errors import InputError
+from kanon_milp.kernels.closure_pricing import nearest_costs
 from kanon_milp.presolve import preparation
 from kanon_milp.presolve.closures import closed_instance
 from kanon_milp.presolve.instance import Instance, compress_table, types_of
@@ -99,6 +100,13 @@ def test_it_begins_like_the_one_by_level_vectors_and_stays_below_the_optimum(cas
     assert bounds == sorted(bounds)
     assert best is not None
     assert bounds[-1] * source.levels.unit <= best
+
+
+def test_where_no_column_loses_anything_multipliers_begin_at_nothing() -> None:
+    """No value is read of the costs of bits, of which there are none."""
+    no_bits = np.array([np.nan])[:0]
+    found = nearest_costs(np.zeros((3, 0), np.int32), no_bits, np.ones(3), np.float64(2))
+    assert found.tolist() == [0.0, 0.0, 0.0]
 
 
 def wide(rows: int, columns: int, seed: int = 0) -> km.Problem:
