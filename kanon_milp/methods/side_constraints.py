@@ -41,7 +41,7 @@ from kanon_milp.verify import verify
 class SideConstraintsParams:
     """The problem without its side constraints, which comes first."""
 
-    share: float = number(0.3, "of the time left, after which it ends if no table so far satisfies them", most=1)
+    share: float = number(0.3, "of the time left, after which it ends if its best table does not satisfy them", most=1)
     seconds: float = number(120.0, "the same, where there is no time limit")
 
 
@@ -85,8 +85,11 @@ def solve_free_first(
     if found is None and tracker.kept is not None:
         kept = free.release(tracker.kept)
         found = kept if kept.report.ok else None
-    if found is None and first.groups is not None and problem.max_groups is not None:
-        found = _in_fewer_groups(free, first.groups, problem.max_groups)
+    if first.groups is not None and problem.max_groups is not None:
+        fewer = _in_fewer_groups(free, first.groups, problem.max_groups)
+        losses = [each.objective for each in (fewer, found) if each is not None and each.objective is not None]
+        if fewer is not None and fewer.objective == min(losses, default=None):
+            found = fewer
     rest = begun(problem)
     so_far = Outcome(bound=bound, phases=first.phases, trajectory=_bounds(first))
     if rest.prepared.shortage is not None or rest.limit.over:
@@ -200,12 +203,12 @@ class Satisfying(Tracker):
 
 
 def _timer(free: Session, tracker: Satisfying) -> threading.Timer:
-    """Ends the problem without side constraints after its share of the time, if no table satisfies them by then; where
-    work is counted no clock plays a part."""
+    """Ends the problem without side constraints after its share of the time, if its best table does not satisfy them
+    by then; where work is counted no clock plays a part."""
     params, left = free.parameters.of(SideConstraintsParams), free.limit.seconds
 
     def look() -> None:
-        if tracker.kept is None:
+        if tracker.kept is None or (tracker.best is not None and tracker.best.cost < tracker.kept.cost):
             tracker.ended.set()
 
     timer = threading.Timer(params.seconds if left is None else params.share * left, look)
