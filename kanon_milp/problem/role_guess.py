@@ -124,7 +124,7 @@ _WHO = (
     "etudiant|eleve|utilisateur|participante?|cliente?|paciente|persona|individuo|empleado|estudiante|alumno|usuario|"
     "paziente|utente|dipendente|cittadino"
 )
-_HOUSEHOLD = "household|hh|haushalt|menage|foyer|hogar"
+_HOUSEHOLD = "household|hh|hid|haushalt|menage|foyer|hogar"
 _PERHAPS_WHO = f"subject|case|member|account|mitglied|konto|sujet|membre|sujeto|miembro|{_HOUSEHOLD}"
 _SHORT = "kunden|personal|fall|matrikel|pat|usubj|subj|cust|emp"  # which stand before a word for numbers
 _A_NUMBER = "ids?|uid|key|code|number|num|no|nr|nummer|kennung|kennzahl|schluessel|schlussel|numero|identifier"

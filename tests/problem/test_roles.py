@@ -188,7 +188,9 @@ def test_who_is_protected_is_told_loudly_whatever_the_column_is_called(name: str
     assert "COUNTS ROWS" not in run("solve", "--data", path, *asked, "--unit", name).stderr
 
 
-@pytest.mark.parametrize(("household", "person"), [("hhid", "pid"), ("household_id", "person_no"), ("hh", "person")])
+@pytest.mark.parametrize(
+    ("household", "person"), [("hhid", "pid"), ("hid", "person"), ("household_id", "person_no"), ("hh", "person")]
+)
 def test_persons_numbered_within_households_are_rows(household: str, person: str) -> None:
     members = [(str(number // 3), str(number % 3)) for number in range(60)]
     frame = pl.DataFrame(members, schema=[household, person], orient="row").with_columns(age=pl.lit("30"))

@@ -28,6 +28,7 @@ from kanon_milp.studies.pages.wording import (
     ASKED,
     RECODINGS,
     amount,
+    further,
     in_library,
     marks,
     optimized,
@@ -252,6 +253,7 @@ def _asked(described: Mapping[str, Any]) -> list[tuple[str, str | None]]:
         ("how", recoding),
         ("weights", ", ".join(f"{name} {weight}" for name, weight in given["weights"].items())),
         ("goal", goals.get(problem["objective"], optimized(described))),
+        ("then", ", ".join(further(described).values())),
         ("extended model", (described.get("extended") or {}).get("words")),
         ("also", ", ".join(filter(None, sides))),
     ]
@@ -267,7 +269,17 @@ def _tiles(described: Mapping[str, Any], measures: Mapping[str, Any]) -> list[tu
     suppressed = described["suppressed_cells"]
     return [
         (what if what == "loss" else f"{what} (what was optimized)", amount(described["objective"]), gap),
-        *([("loss", amount(loss), "not what was optimized")] if what != "loss" and loss is not None else []),
+        *(
+            [
+                (
+                    "loss",
+                    amount(loss),
+                    "not what was optimized" if "loss" not in further(described) else "optimized after it",
+                )
+            ]
+            if what != "loss" and loss is not None
+            else []
+        ),
         ("suppressed cells", share(suppressed / cells), f"{suppressed:,} of {cells:,}"),
         ("groups", f"{quality['groups']:,}", f"{quality['h_avg']:.1f} rows on average"),
         (

@@ -50,6 +50,15 @@ def optimized(described: Mapping[str, Any]) -> str:
     return str(told["what"]) if told else "loss" if asked == "loss" else "number of groups"
 
 
+def further(described: Mapping[str, Any]) -> dict[str, str]:
+    """What was optimized after that, by its goal, with its value and what is proven of it."""
+    found = {}
+    for stage in (described.get("stages") or [])[1:]:  # which results of earlier versions do not have
+        known = {"optimal": "proven", "bound": f"bound {amount(stage['bound'])}", "none": "nothing proven"}
+        found[stage["goal"]] = f"{stage['goal']}: {amount(stage['value'])} ({known[stage['proof']]})"
+    return found
+
+
 def backing(described: Mapping[str, Any]) -> str:
     """What the proof is backed by, as a sentence; empty where that is not known."""
     words = described["proof_backed_by"]

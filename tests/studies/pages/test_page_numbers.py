@@ -308,3 +308,19 @@ def test_columns_and_distributions(case: Case) -> None:
             assert re.search(rf"{len(rest)} rarer values? in {rows} rows?, {left} kept", words)
         else:
             assert "rarer" not in words
+
+
+def test_what_was_optimized_afterwards_is_on_the_page_and_in_the_summary(tmp_path: Path) -> None:
+    path, page = tmp_path / "t.csv", tmp_path / "page.html"
+    path.write_text("a,b\n" + "1,x\n" * 2 + "1,y\n" + "2,x\n" + "2,y\n" * 2)
+    asked = ["solve", "--data", path, "--qi", "a,b", "--k", "2", "--report", page]
+    shown = run(*asked, "--objective", "max_groups", "--then", "loss")
+    assert shown.returncode == 0
+    text = Tree(page.read_text()).root.text
+    assert re.search(r"then\s*loss: (\d+) \(proven\)", text)
+    assert "optimized after it" in text
+    assert "which was optimized after it" in shown.stdout
+    assert "not what was optimized" not in shown.stdout + text
+    shown = run(*asked, "--objective", "max_groups")
+    assert "which was not what was optimized" in shown.stdout
+    assert "not what was optimized" in page.read_text()
