@@ -107,6 +107,11 @@ def solve(
     arguments = dict(locals())
     expect_problem(problem, "solve")
     if goals := checked_goals(then, problem):
+        if method == "full_domain":  # each later table is one of cells, not of columns
+            raise InputError(
+                "then: method full_domain gives each column one level, which further objectives do not keep; "
+                "leave then out, or take another method"
+            )
         return _further(arguments, lambda asked: solve_stages(asked, goals))
     options = checked_options(problem, time_limit, threads, seed, gap, log_file, solver_options, node_limit)
     check_callbacks(on_progress, on_stage, interrupt)

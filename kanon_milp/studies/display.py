@@ -153,8 +153,8 @@ def show_result(
         cells = report.n * report.m
         if result.goal != "loss":
             after = any(stage.goal == "loss" for stage in result.stages[1:])
-            told = "was optimized after it" if after else "was not what was optimized"
-            grid.add_row("loss", f"{in_words(report.cost)}, which {told}")
+            whether = "was optimized after it" if after else "was not what was optimized"
+            grid.add_row("loss", f"{in_words(report.cost)}, which {whether}")
         grid.add_row(
             "suppressed",
             f"{report.suppressed_cells:,} of {cells:,} cells ({100 * report.suppressed_cells / cells:.1f} %)",

@@ -153,6 +153,11 @@ def test_what_is_no_goal(then: Any, said: str) -> None:
         km.solve(drawn(Random(1))[0], then=then)
 
 
+def test_tables_with_a_level_for_each_column_have_no_further_objective() -> None:
+    with pytest.raises(km.InputError, match="method full_domain gives each column one level"):
+        km.solve(drawn(Random(1))[0], method="full_domain", then="groups")
+
+
 def test_the_command_line_names_each_stage(tmp_path: Path) -> None:
     problem, _ = drawn(Random(7))
     frame = pl.DataFrame(problem.table.frame.to_native())
