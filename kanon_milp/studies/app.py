@@ -495,14 +495,16 @@ def _(shown):
 @app.cell(hide_code=True)
 def _(finished):
     mo.stop(len(finished) < 2)
-    pair = mo.ui.array([mo.ui.dropdown(finished, value=each) for each in list(finished)[-2:]])
+    pair = mo.ui.array(
+        [mo.ui.dropdown(list(finished), value=each) for each in list(finished)[-2:]]
+    )  # names: it copies them
     mo.vstack([mo.md("## 5. Two settings side by side"), mo.hstack(list(pair), justify="start")])
     return (pair,)
 
 
 @app.cell(hide_code=True)
-def _(pair):
-    _runs = list(pair.value)
+def _(finished, pair):
+    _runs = [finished[each] for each in pair.value]
     _tables = [each.result.to_frame().drop("problem", "kind").cast(pl.String) for each in _runs]
     _both = {"": _tables[0].columns} | {each.name: table.row(0) for each, table in zip(_runs, _tables, strict=True)}
     mo.vstack(
