@@ -164,6 +164,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
         {"l": 2},
         {"l": "whole float", "form": "", "sensitive": "none whole text", "c": "none"},
     ),
+    "MarketerRisk": (km.MarketerRisk, {"marketer_risk": "0.09"}, {"marketer_risk": "whole float"}),
     "Method": (
         km.Method,
         {"name": "mine", "about": "", "run": print},

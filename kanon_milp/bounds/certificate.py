@@ -260,9 +260,10 @@ def certified_instance(problem: Problem) -> Instance:
 def _certified_problem(problem: Problem) -> Problem:
     """What a certificate is about: the requirements that it names, and of side constraints the numbers of groups."""
     known = [each for r in problem.requirements for each in _certified(r, problem.table) or ()] or [KAnonymity(1)]
+    most = problem.most_groups
     if problem.objective != "loss":
-        problem = replace(problem, min_groups=None, max_groups=None, objective="loss")
-    return replace(problem, privacy=known, cost_bound=None)
+        problem, most = replace(problem, min_groups=None, objective="loss"), None
+    return replace(problem, privacy=known, cost_bound=None, max_groups=most)
 
 
 def certify(problem: Problem, dual: DualPoint, denominator: int | None = None) -> Certificate:
@@ -294,7 +295,7 @@ def certify(problem: Problem, dual: DualPoint, denominator: int | None = None) -
     denominator = max(min(denominator, NEVER // (largest * (n + 1))), 1)
     exact = round_dual(dual, denominator)
     total = exact_value(instance, exact) if source is None else Fraction(source.exact(exact), denominator)
-    most = instance.problem.max_groups
+    most = instance.problem.most_groups
     stated: dict[str, Any] = {}
     if most is not None and (exact.sets.lengths == instance.types.count).any():
         stated["max_groups"] = most
@@ -407,7 +408,7 @@ def _of_distinct_rows(problem: Problem, instance: Instance, dual: DualPoint) -> 
     keep = PackingCuts.of(instance, sets).nested.lengths > 0
     levels = instance.levels
     if instance.exempt_reading and (levels.vectors == levels.top).all(axis=1).any():
-        most = instance.problem.max_groups  # which tells how many groups there are, where it is the smaller number
+        most = instance.problem.most_groups  # which tells how many groups there are, where it is the smaller number
         keep &= (sets.lengths < types.count) | (most is not None and most <= types.n // instance.least.max())
     return replace(
         dual,
@@ -444,7 +445,7 @@ def required_instance(problem: Problem) -> Instance | None:
     """The instance that such a certificate is about: row types are distinct rows of quasi-identifiers and the sensitive
     attributes that are asked about, without what cannot be stated. None where nothing is asked about any."""
     known = certified_requirements(problem)
-    relaxed = replace(problem, privacy=known, cost_bound=None, min_groups=None, max_groups=None, objective="loss")
+    relaxed = replace(replace(problem, privacy=known).without_sides(), objective="loss")
     if not known or not relaxed.attributes:
         return None
     instance = prepare(relaxed)

@@ -86,7 +86,7 @@ class Evaluator:
         """A point to begin with: where no φ_g is negative, or, if that is better, the best one of equal multipliers for
         the largest number of groups."""
         point = np.concatenate([_cheapest_costs(self.instance), np.zeros(self.sets.lists)])
-        most, lengths = self.instance.problem.max_groups, self.sets.lengths
+        most, lengths = self.instance.problem.most_groups, self.sets.lengths
         if most is not None and (lengths == self.types).any():
             equal, of_groups, value = _equal_multipliers(self.instance, most)
             if value > dot(self.counts, point[: self.types]):

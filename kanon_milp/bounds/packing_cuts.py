@@ -63,7 +63,7 @@ def mapped_sets(sets: TypeSets, count: int, back: Callable[[Flags], Flags]) -> T
 def first_sets(instance: Instance) -> TypeSets:
     """Sets that a bound begins with: all row types for a largest number of groups, none for a least one."""
     problem = instance.problem
-    most = [] if problem.max_groups is None else [range(instance.types.count)]
+    most = [] if problem.most_groups is None else [range(instance.types.count)]
     return type_sets([*most, *([] if problem.min_groups is None else [range(0)])])
 
 
@@ -98,8 +98,8 @@ class PackingCuts:
                 limits[s] = -(problem.min_groups or 0)
             elif len(inside):
                 limits[s] = counts[each].sum() // instance.least[inside].min()
-            if len(each) == len(counts) and problem.max_groups is not None:
-                limits[s] = min(limits[s], problem.max_groups)
+            if len(each) == len(counts) and problem.most_groups is not None:
+                limits[s] = min(limits[s], problem.most_groups)
         return cls(limits, nested, signs)
 
     def surcharge(self, multipliers: NDArray[Number], candidates: int) -> NDArray[Number]:

@@ -88,7 +88,7 @@ def digest(instance: Instance, *, public: bool = False) -> str:
         instance.levels.unit,
         instance.levels.vectors.tolist(),
         [(requirement.spelled, contents(requirement, public=public)) for requirement in problem.requirements],
-        (problem.objective, instance.cost_bound, problem.min_groups, problem.max_groups, problem.suppressed_rows),
+        (problem.objective, instance.cost_bound, problem.min_groups, problem.most_groups, problem.suppressed_rows),
     )
     found.update(repr(said).encode("utf-8", "surrogatepass"))
     return found.hexdigest()

@@ -292,5 +292,5 @@ def add_objective_and_sides(m: pyo.ConcreteModel, instance: Instance) -> None:
         m.cost_bound = pyo.Constraint(expr=loss <= instance.cost_bound, doc=doc)
     if problem.min_groups is not None:
         m.min_groups = pyo.Constraint(expr=groups() >= problem.min_groups, doc="smallest number of released row types")
-    if problem.max_groups is not None:
-        m.max_groups = pyo.Constraint(expr=groups() <= problem.max_groups, doc="largest number of released row types")
+    if problem.most_groups is not None:
+        m.max_groups = pyo.Constraint(expr=groups() <= problem.most_groups, doc="largest number of released row types")

@@ -149,13 +149,13 @@ def groups_not_merging(problem: Problem) -> str:
 def not_searched(problem: Problem) -> str:
     """For the hybrid method, which has side constraints after the problem without them; empty if nothing is in the
     way."""
-    return groups_not_alone(replace(problem, cost_bound=None, min_groups=None, max_groups=None))
+    return groups_not_alone(problem.without_sides())
 
 
 def not_guessed(problem: Problem) -> str:
     """For Algorithm 1 of the homogeneity paper, which has a bound on the loss and one on the number of groups; empty if
     nothing is in the way."""
-    return groups_not_merging(replace(problem, cost_bound=None, max_groups=None))
+    return groups_not_merging(replace(problem.without_sides(), min_groups=problem.min_groups))
 
 
 def more_than_sizes(problem: Problem) -> str:

@@ -127,23 +127,23 @@ class FewGroups(ByShare):
 
     def applies(self, known: Known) -> bool:
         """Once there are multipliers, where the number has a limit."""
-        limited = known.session.problem.max_groups is not None
+        limited = known.session.problem.most_groups is not None
         return limited and known.dual is not None and not self._run
 
     def run(self, known: Known, limit: Limit) -> None:
         """Once."""
         self._run, dual, problem = True, known.dual, known.session.problem
         assert dual is not None
-        assert problem.max_groups is not None
+        assert problem.most_groups is not None
         part, params = limit.part(known.get(FewGroupsParams).share * limit.left), known.get(InterchangeParameters)
         share = np.zeros(len(dual.phi)) if dual.open_share is None else dual.open_share
-        found = interchange(known.instance, dual.phi, share, problem.max_groups, part, params)
+        found = interchange(known.instance, dual.phi, share, problem.most_groups, part, params)
         known.keep(None if found is None else split_groups(known.instance, found, problem.min_groups or 1, limit))
 
 
 def limits_groups(problem: Problem) -> bool:
     """Whether these phases are for the problem."""
-    return (problem.max_groups is not None or problem.min_groups is not None) and problem.objective == "loss"
+    return (problem.most_groups is not None or problem.min_groups is not None) and problem.objective == "loss"
 
 
 def solve_few_groups(session: Session, free: Bound, table: Assignment | None) -> Result:

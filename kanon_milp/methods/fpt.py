@@ -58,7 +58,7 @@ def solve_fpt(session: Session) -> Result:
     few = all(_may_grow(requirement, instance) for requirement in problem.requirements)
     flow = few and len(problem.attributes) <= 1
     groups = instance.types.count if few else instance.candidates.count
-    groups = min(groups, groups if problem.max_groups is None else problem.max_groups)
+    groups = min(groups, groups if problem.most_groups is None else problem.most_groups)
     guesses = Guesses(instance, params.flows if flow else params.models, groups)
     if instance.cost_bound is not None:
         guesses.incumbent = instance.cost_bound + 1

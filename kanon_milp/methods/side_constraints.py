@@ -61,14 +61,14 @@ def solve_free_first(
     """
     if refuse_side_constraints(problem, types_of(problem, compress_table(problem))) is not None:
         return solved(begun(problem), None, ())  # it says so at once
-    free = begun(replace(problem, cost_bound=None, min_groups=None, max_groups=None))
+    free = begun(problem.without_sides())
     if free.prepared.obstacle is not None:
         return replace(solved(free, None, ()), problem=problem)
     ended = AlsoSet(free.interrupt or threading.Event())
     tracker = Satisfying(free.instance.levels.unit, free.clock.began, free.on_progress, problem=problem, ended=ended)
     timer = _timer(free, tracker)
     try:
-        more = [LimitBinds(problem.max_groups, ended)] if problem.max_groups and limits_groups(problem) else []
+        more = [LimitBinds(problem.most_groups, ended)] if problem.most_groups and limits_groups(problem) else []
         first = solved(replace(free, interrupt=ended), tracker, more)
     finally:
         timer.cancel()
@@ -85,8 +85,8 @@ def solve_free_first(
     if found is None and tracker.kept is not None:
         kept = free.release(tracker.kept)
         found = kept if kept.report.ok else None
-    if first.groups is not None and problem.max_groups is not None:
-        fewer = _in_fewer_groups(free, first.groups, problem.max_groups)
+    if first.groups is not None and problem.most_groups is not None:
+        fewer = _in_fewer_groups(free, first.groups, problem.most_groups)
         losses = [each.objective for each in (fewer, found) if each is not None and each.objective is not None]
         if fewer is not None and fewer.objective == min(losses, default=None):
             found = fewer

@@ -59,7 +59,7 @@ class Assignment:
         return (
             (most is None or self.cost * unit <= most)
             and (problem.min_groups is None or groups >= problem.min_groups)
-            and (problem.max_groups is None or groups <= problem.max_groups)
+            and (problem.most_groups is None or groups <= problem.most_groups)
         )
 
     def checked(self, instance: Instance) -> Assignment:

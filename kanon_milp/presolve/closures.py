@@ -49,7 +49,7 @@ def closures_suffice(problem: Problem) -> bool:
 def pricing_suffices(problem: Problem) -> bool:
     """Whether closed candidates are enough, cost what their level vector does, and no table is refused but for what its
     groups are: then candidates can be priced level vector by level vector instead of listed."""
-    free = problem.cost_bound is None and problem.max_groups is None and problem.objective == "loss"
+    free = problem.cost_bound is None and problem.most_groups is None and problem.objective == "loss"
     return free and not problem.recoding.costs and closures_suffice(problem)
 
 

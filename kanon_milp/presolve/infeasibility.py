@@ -70,7 +70,7 @@ def refuse_side_constraints(problem: Problem, types: RowTypes) -> str | None:
         return f"min_groups = {problem.min_groups} is too many groups of {size} rows or more for {types.n} rows"
     if problem.exact_cost_bound is None:
         return None
-    for most in (None, problem.max_groups):
+    for most in (None, problem.most_groups):
         lose, each_loses = _losing_rows(problem, types, size, most)
         if lose * each_loses > problem.exact_cost_bound:
             groups = "" if most is None else f" in at most {counted(most, 'group')}"
@@ -185,8 +185,8 @@ def side_constraints(problem: Problem) -> dict[str, str]:
         sides["cost_bound"] = f"a loss of at most {problem.cost_bound}"
     if problem.min_groups is not None:
         sides["min_groups"] = f"at least {counted(problem.min_groups, 'group')}"
-    if problem.max_groups is not None:
-        sides["max_groups"] = f"at most {counted(problem.max_groups, 'group')}"
+    if problem.most_groups is not None:
+        sides["max_groups"] = f"at most {counted(problem.most_groups, 'group')}"
     return sides
 
 
@@ -212,6 +212,8 @@ def find_conflict(problem: Problem, is_infeasible: Callable[[Problem], bool | No
     """
     requirements = {f"requirement {number}": r for number, r in enumerate(problem.requirements, 1)}
     sides = side_constraints(problem)
+    if problem.most_groups != problem.max_groups:  # a requirement says it
+        del sides["max_groups"]
     names = {**{key: r.spelled for key, r in requirements.items()}, **sides}
     if len(names) < 2:
         return None

@@ -57,7 +57,7 @@ class Kernel(Reduction[Kernelized]):
             problem.size_only
             and problem.objective == "loss"
             and problem.min_groups is None
-            and problem.max_groups is None
+            and problem.most_groups is None
         )
 
     def spare(self, instance: Instance, k: int) -> Ints:

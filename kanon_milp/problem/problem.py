@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
@@ -11,7 +11,7 @@ from typing import Any, Literal
 from kanon_milp.errors import InputError, printable, type_in_words
 from kanon_milp.problem.arguments import integer, listed, one_of, text, wrong
 from kanon_milp.problem.exact import Number, exact_number
-from kanon_milp.problem.privacy import Requirement
+from kanon_milp.problem.privacy import KAnonymity, Requirement
 from kanon_milp.problem.privacy.base import bound_to, is_size_only
 from kanon_milp.problem.recoding import Recoding, Suppression
 from kanon_milp.problem.table import Table
@@ -109,6 +109,19 @@ class Problem:
     def exact_cost_bound(self) -> Fraction | None:
         """The cost bound s as an exact number."""
         return None if self.cost_bound is None else exact_number(self.cost_bound, "cost_bound")
+
+    @property
+    def most_groups(self) -> int | None:
+        """The largest number of groups: `max_groups`, or what a requirement such as marketer risk leaves of it."""
+        found = [self.max_groups, *(each.most_groups(self.table.n) for each in self.requirements)]
+        return min((most for most in found if most is not None), default=None)
+
+    def without_sides(self) -> Problem:
+        """The problem without what is about all groups together: its side constraints, and the requirements that are a
+        largest number of groups."""
+        alone = [each for each in self.requirements if each.most_groups(self.table.n) is None]
+        privacy = self.privacy if len(alone) == len(self.requirements) else alone or [KAnonymity(1)]
+        return replace(self, privacy=privacy, cost_bound=None, min_groups=None, max_groups=None)
 
     @property
     def wants_many_groups(self) -> bool:

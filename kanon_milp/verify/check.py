@@ -14,7 +14,7 @@ from kanon_milp.errors import InputError, UndecidedError, counted, kind_of, near
 from kanon_milp.system.arrays import Ints
 from kanon_milp.verify.cells import Readings, Rules, check_cells
 from kanon_milp.verify.counts import Matching, coded
-from kanon_milp.verify.definitions import Rule, SizeRule, rules_of
+from kanon_milp.verify.definitions import Rule, SizeRule, ValueRule, rules_of
 from kanon_milp.verify.foreign import ForeignTable, read_foreign, rewritten, suppressed_cells
 from kanon_milp.verify.ground import Ground, Own, ground
 from kanon_milp.verify.groups import Grouping, Sensitive
@@ -139,7 +139,7 @@ class _Asked:
         """Per sensitive attribute the ground distances given, and those that t-closeness is asked for in."""
         found: dict[str, list[Ground]] = {name: [given] for name, given in self.distances.items()}
         for rule in self.rules:
-            if not isinstance(rule, SizeRule) and rule.ground is not None:
+            if isinstance(rule, ValueRule) and rule.ground is not None:
                 for name in rule.attributes:
                     found.setdefault(name, []).append(rule.ground)
         return found
@@ -147,7 +147,7 @@ class _Asked:
     @property
     def own(self) -> tuple[str, ...]:
         """What is of the user's making, and judged by its own code."""
-        values = [rule for rule in self.rules if not isinstance(rule, SizeRule)]
+        values = [rule for rule in self.rules if isinstance(rule, ValueRule)]
         own = [rule.text for rule in values if rule.own is not None]
         grounds = [*self.distances.values(), *(rule.ground for rule in values if rule.ground is not None)]
         return (*own, *dict.fromkeys(f'ground distance "{each.name}"' for each in grounds if isinstance(each, Own)))

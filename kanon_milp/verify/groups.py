@@ -13,10 +13,10 @@ import polars as pl
 from kanon_milp.errors import InputError, UndecidedError
 from kanon_milp.system.arrays import Flags, Ints
 from kanon_milp.verify.counts import Coding, Counts, Matching
-from kanon_milp.verify.definitions import Rule, SizeRule, ValueRule
+from kanon_milp.verify.definitions import MeanRule, Rule, SizeRule, ValueRule
 from kanon_milp.verify.definitions.l_diversity import pairwise_diversity
 from kanon_milp.verify.ground import Ground, Numeric, Ordered
-from kanon_milp.verify.numbers import NEAR, EntropyDiversity, LogRatio, Ratios, less
+from kanon_milp.verify.numbers import NEAR, EntropyDiversity, LogRatio, Ratios, in_words, less
 from kanon_milp.verify.tables import list_rows
 
 
@@ -217,6 +217,13 @@ class Grouping:
         """How many rows each group has, int64 (groups,), or how many different units."""
         return self.size if unit is None else self.counts_of(self.sensitive.coding([unit])).distinct
 
+    @cached_property
+    def mean_risk(self) -> Fraction:
+        """The mean over the rows of 1/|group|."""
+        sizes, rows = np.unique(self.size[self.of_row], return_counts=True)
+        total = sum(Fraction(n, size) for size, n in zip(sizes.tolist(), rows.tolist(), strict=True))
+        return Fraction(total, len(self.of_row))
+
     def counts_of(self, coding: Coding) -> Counts:
         """How often joint values occur in the groups."""
         if coding not in self._counts:
@@ -262,6 +269,9 @@ class Grouping:
 
     def check(self, rule: Rule, *, exempt: bool) -> list[str]:
         """Check a rule in every group; fully suppressed rows that are exempt need no k partners."""
+        if isinstance(rule, MeanRule):
+            mean = self.mean_risk
+            return [] if mean <= rule.risk else [f"the marketer risk is {in_words(mean)}, above {in_words(rule.risk)}"]
         if isinstance(rule, SizeRule):
             if rule.unit is not None and rule.unit not in self.sensitive.hidden:
                 return [f'whether all {self.title} have k = {rule.k} different values of "{rule.unit}" cannot be told']

@@ -100,8 +100,8 @@ def test_unions_of_groups_that_have_it_have_it(form: str) -> None:
     assert all(has(tuple(np.add(a, b).tolist())) for a in some for b in some)
 
 
-def test_the_published_example() -> None:
-    """Machanavajjhala et al. 2007 on their Figure 3, whose groups have the counts 2, 1, 1: "actually 2.8-diverse"."""
+def test_counts_whose_entropy_is_known_exactly() -> None:
+    """Groups with the counts 2, 1, 1 are 2√2-diverse, computed here: exp(½ ln 2 + 2·¼ ln 4) = 2^(3/2) = 2.828..."""
     diseases = [
         "heart",
         "viral",

@@ -6,6 +6,7 @@ import json
 from fractions import Fraction
 from pathlib import Path
 from random import Random
+from typing import Literal
 
 import polars as pl
 import pytest
@@ -60,6 +61,57 @@ def test_a_prosecutor_risk_against_brute_force(number: int) -> None:
         if claimed["k"] > 1:
             claimed["k"] -= 1
             assert not check_certificate(problem, certificate).valid
+
+
+@pytest.mark.parametrize("number", range(24))
+def test_a_marketer_risk_against_brute_force(number: int) -> None:
+    rng = Random(f"marketer {number}")
+    rows, risk = drawn_rows(rng), Fraction(rng.choice(["1/2", "0.4", "1/3", "0.25", "1/8", "3/4"]))
+    k = rng.choice([1, 1, 2])
+    reading: Literal["strict", "exempt"] = rng.choice(("strict", "exempt"))
+    most = len([groups for groups in range(1, len(rows) + 1) if Fraction(groups, len(rows)) <= risk])
+    best = optimum(rows, k, max_groups=most, suppressed_rows=reading)
+    asked = [km.MarketerRisk(risk), *([km.KAnonymity(k)] if k > 1 else [])]
+    problem = km.Problem(table_of(rows), asked, suppressed_rows=reading)
+    result = km.solve(problem, method=("auto", "milp", "search")[number % 3])
+    assert result.exact_objective == best
+    assert (best is None) == (result.proof == "infeasible")
+    if best is not None:
+        assert km.verify(problem, result.table).ok
+        assert check_certificate(problem, result.certify()).valid
+
+
+def test_a_certificate_of_fewer_groups_than_a_marketer_risk_allows_is_refused() -> None:
+    rows: list[Row] = [(value, "x") for value in "aabbcc"]
+    problem = km.Problem(table_of(rows), km.MarketerRisk("1/3"))
+    certificate = km.solve(problem).certify().as_dict()
+    assert certificate["problem"]["max_groups"] == 2
+    assert check_certificate(problem, certificate).valid
+    certificate["problem"]["max_groups"] = 1
+    assert not check_certificate(problem, certificate).valid
+
+
+def test_a_marketer_risk_refuses_a_unit_of_several_rows() -> None:
+    frame = pl.DataFrame({"q": ["a", "a", "b"], "who": ["1", "1", "2"]})
+    with pytest.raises(km.InputError, match="average over rows"):
+        km.Problem(km.Table.from_frame(frame, ["q"], unit="who"), km.MarketerRisk("1/2"))
+
+
+@pytest.mark.processes
+def test_a_marketer_risk_on_the_command_line(tmp_path: Path) -> None:
+    data, out = tmp_path / "people.csv", tmp_path / "out"
+    data.write_text("age,city\n" + "30,x\n30,y\n40,x\n40,y\n" * 2)
+    asked = ("--data", data, "--qi", "age,city")
+    assert run("solve", *asked, "--marketer-risk", "1/4", "--out", out).returncode == 0
+    found = json.loads((out / "result.json").read_text())
+    assert found["groups"]["count"] <= 2
+    assert found["problem"]["requirements"] == [
+        {"name": "marketer_risk", "marketer_risk": 0.25, "marketer_risk_exact": "1/4"}
+    ]
+    checked = ("verify", out / "anonymized.csv", "--original", data, "--qi", "age,city", "--marketer-risk")
+    assert run(*checked, "1/4").returncode == 0
+    refused = run(*checked, "1/8")
+    assert (refused.returncode, "marketer risk is" in refused.stdout) == (6, found["groups"]["count"] > 1)
 
 
 def test_units_are_counted_where_they_are_named() -> None:

@@ -52,11 +52,13 @@ GROUNDS = {
 
 @dataclass(frozen=True)
 class OfSize:
-    """k-anonymity, which may be asked for as a risk; or 2-anonymity, and k-anonymity of some columns."""
+    """k-anonymity, which may be asked for as a risk; or 2-anonymity, and k-anonymity of some columns. marketer: a
+    marketer risk in their place."""
 
     k: int
     columns: tuple[int, ...] | None = None
     risk: str | None = None
+    marketer: str | None = None
     secrets: Sequence[Any] = SECRETS
 
     @property
@@ -64,11 +66,15 @@ class OfSize:
         return ROWS if self.columns is None else SPLIT
 
     def package(self) -> list[Any]:
+        if self.marketer is not None:
+            return [km.MarketerRisk(self.marketer)]
         if self.columns is None:
             return [km.KAnonymity(self.k) if self.risk is None else km.ProsecutorRisk(self.risk)]
         return [km.KAnonymity(self.k, [f"q{c}" for c in self.columns]), km.KAnonymity(2)]
 
     def holds_in(self, released: Sequence[Any], _secrets: Any) -> bool:
+        if self.marketer is not None:
+            return len({tuple(row) for row in released}) <= Fraction(self.marketer) * len(released)
         every = range(len(released[0]))
         if self.columns is None:
             return judges.k_anonymous_in(released, every, self.k)
@@ -102,6 +108,7 @@ CASES: dict[str, OfSize | OfValues] = {
     "k": OfSize(3),
     "k of some columns": OfSize(3, (0,)),
     "k of a risk": OfSize(3, risk="2/5"),
+    "marketer risk": OfSize(1, marketer="1/3"),
     "p": of("p", 2),
     "p of each attribute": of("p", 2, columns=(0, 1)),
     "l frequency": of("l frequency", 2),
@@ -128,6 +135,7 @@ CASES: dict[str, OfSize | OfValues] = {
 LOOSE: dict[type, dict[str, int]] = {
     privacy.KAnonymity: {"k": 1},
     privacy.ProsecutorRisk: {"risk": 1},
+    privacy.MarketerRisk: {"marketer_risk": 1},
     privacy.PSensitivity: {"p": 1},
     privacy.LDiversity: {"l": 1},
     privacy.AlphaKAnonymity: {"alpha": 1, "k": 1},
@@ -246,7 +254,7 @@ def test_no_bug_ends_as_verified_with_a_wrong_table(name: Any) -> None:
     felt = {"bind: looser"} | {bug for bug in found if bug.partition(":")[0] in PARTS}
     if isinstance(case, OfValues):
         felt |= {"holds: always", "declare: nothing", "declare: looser"}
-    elif case.risk is not None:  # it is asked for as k-anonymity: what else is wrong with it is felt by nobody
+    elif case.risk is not None:  # it is k, or a number of groups: what else is wrong is felt by nobody
         felt |= {"exact: looser"}
     elif case.columns is None:  # nothing asks for sizes by holds, and row assignment notices if no row does
         felt |= {"smallest_group: 1"}

@@ -218,6 +218,11 @@ class Requirement(ABC):
         """
         return False
 
+    def most_groups(self, _rows: int) -> int | None:
+        """The largest number of groups of a table of so many rows, where that is what it asks for; then it asks for
+        nothing of any one group. None for all others."""
+        return None
+
     @property
     def separable(self) -> bool:
         """Whether it is about each group by itself, whatever the other groups are."""

@@ -88,7 +88,23 @@ class ValueRule:
         return f"{name} ({parameters})" + (f" of {of}" if of else "")
 
 
-Rule = SizeRule | ValueRule
+@dataclass(frozen=True)
+class MeanRule:
+    """Marketer risk: the mean over the rows of 1/|group| is at most so much; that is groups/rows."""
+
+    risk: Fraction
+
+    @property
+    def described(self) -> dict[str, object]:
+        """Its parameter as plain data."""
+        return both("marketer_risk", self.risk)
+
+    def most_groups(self, rows: int) -> int:
+        """So many groups of all rows have it, and no more."""
+        return int(self.risk * rows)
+
+
+Rule = SizeRule | ValueRule | MeanRule
 
 
 def attributes_of(requirement: Any, table: Original) -> tuple[str, ...]:
@@ -199,12 +215,13 @@ class AtLeast:
     """The smallest size of a group, what the rows it is taken from must supply for a group of κ rows, and limits on its
     values.
 
-    possible: whether the table as one group has what every union of groups has."""
+    possible: whether the table as one group has what every union of groups has. groups: how many there may be."""
 
     size: int
     supplies: Callable[[int], list[Supply]] = lambda _: []
     possible: bool = True
     limits: tuple[Limits, ...] = ()
+    groups: int | None = None
 
 
 def different(number: int, attributes: Sequence[str], table: Original) -> AtLeast:
@@ -256,12 +273,14 @@ class Need:
 class GroupNeeds:
     """What groups of fully suppressed rows need, and all others. possible: False only where no table has what is
     asked for, since the table as one group has more of a value than its share, and every union of groups would not.
-    limits: by attribute, on the values of every group, also of one that is exempt from k."""
+    limits: by attribute, on the values of every group, also of one that is exempt from k. groups: the largest number
+    of them that the requirements leave."""
 
     exempt: Need
     strict: Need
     possible: bool
     limits: Mapping[str, Limits]
+    groups: int | None = None
 
 
 def group_needs(requirements: Sequence[Mapping[str, Any]], table: Original, suppressed_rows: str) -> GroupNeeds:
@@ -291,6 +310,7 @@ def group_needs(requirements: Sequence[Mapping[str, Any]], table: Original, supp
         Need(strict, tuple(supply for each in needs for supply in each.supplies(strict))),
         all(each.possible for each in needs),
         limits,
+        min((each.groups for each in needs if each.groups is not None), default=None),
     )
 
 
