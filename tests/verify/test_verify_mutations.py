@@ -254,7 +254,9 @@ def test_no_bug_ends_as_verified_with_a_wrong_table(name: Any) -> None:
     felt = {"bind: looser"} | {bug for bug in found if bug.partition(":")[0] in PARTS}
     if isinstance(case, OfValues):
         felt |= {"holds: always", "declare: nothing", "declare: looser"}
-    elif case.risk is not None:  # it is k, or a number of groups: what else is wrong is felt by nobody
+    elif (
+        case.risk is not None or case.marketer is not None
+    ):  # it is k, or a number of groups: what else is wrong is felt by nobody
         felt |= {"exact: looser"}
     elif case.columns is None:  # nothing asks for sizes by holds, and row assignment notices if no row does
         felt |= {"smallest_group: 1"}
