@@ -29,7 +29,7 @@ def build_liang_yuan(instance: Instance) -> pyo.ConcreteModel:
     problem = instance.problem
     if not all(type(requirement) is TCloseness for requirement in problem.requirements):
         raise InputError("the formulation liang_yuan is defined for t-closeness alone; use the strong one")
-    if problem.objective != "loss" or problem.min_groups is not None or problem.max_groups is not None:
+    if problem.objective != "loss" or problem.min_groups is not None or problem.most_groups is not None:
         raise InputError(
             "the formulation liang_yuan has no variables for groups and cannot state their number; use the strong one"
         )

@@ -122,7 +122,7 @@ def _above_cost_bound(problem: Problem, bound: Bound, by: Result) -> Outcome | N
     most = problem.exact_cost_bound
     if bound.value is None or most is None or bound.value <= most:
         return None
-    groups = "" if by.problem.max_groups is None else f" in at most {counted(by.problem.max_groups, 'group')}"
+    groups = "" if by.problem.most_groups is None else f" in at most {counted(by.problem.most_groups, 'group')}"
     said = (
         f"each table{groups} loses at least {in_words(bound.value)}, which is above the cost bound of {in_words(most)}"
     )

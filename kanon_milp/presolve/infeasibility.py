@@ -211,9 +211,7 @@ def find_conflict(problem: Problem, is_infeasible: Callable[[Problem], bool | No
     is_infeasible: decides a smaller problem, None where it could not. Returns None for a problem with one part only.
     """
     requirements = {f"requirement {number}": r for number, r in enumerate(problem.requirements, 1)}
-    sides = side_constraints(problem)
-    if problem.most_groups != problem.max_groups:  # a requirement says it
-        del sides["max_groups"]
+    sides = side_constraints(replace(problem, privacy=KAnonymity(1)))  # those that no requirement states
     names = {**{key: r.spelled for key, r in requirements.items()}, **sides}
     if len(names) < 2:
         return None

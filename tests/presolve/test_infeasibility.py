@@ -18,7 +18,7 @@ from strategies import drawn_case
 import kanon_milp as km
 from kanon_milp.cli.exit_codes import exit_code
 from kanon_milp.errors import SolverError
-from kanon_milp.presolve.infeasibility import refuse_side_constraints
+from kanon_milp.presolve.infeasibility import find_conflict, refuse_side_constraints
 from kanon_milp.presolve.instance import compress_table, types_of
 from kanon_milp.solvers.highs import HighsAdapter
 
@@ -130,6 +130,13 @@ def test_a_conflict_is_irreducible() -> None:
         "no table satisfies all of these together (without any one of them there is a solution): "
         't-closeness of "s" (t = 1/5, distance = equal, form = short), a loss of at most 5'
     )
+
+
+def test_a_number_of_groups_is_named_beside_a_marketer_risk_that_asks_for_fewer() -> None:
+    problem = km.Problem(table(), km.MarketerRisk("1/5"), cost_bound=4, max_groups=2)
+    found = find_conflict(problem, lambda smaller: km.solve(smaller, method="milp").proof == "infeasible")
+    assert found is not None
+    assert (found.parts, found.irreducible) == (("a loss of at most 4", "at most 2 groups"), True)
 
 
 class CrashesOnceSolved(HighsAdapter):

@@ -46,6 +46,8 @@ class MarketerRisk(Requirement):
         )
     }
     sentence: ClassVar[str] = "on average over all rows the risk is at most {marketer_risk}"
+    against: ClassVar[str] = "linkage, on average over all rows"
+    source: ClassVar[str] = "El Emam and Dankar 2008"
     merge_closed: ClassVar[bool] = True
     keeps_flow_structure: ClassVar[bool] = True
     needs_group_size: ClassVar[bool] = False
