@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from kanon_milp.errors import counted
+from kanon_milp.errors import TooManyLevelVectorsError, counted
 from kanon_milp.heuristics.grouping import group_sizes
 from kanon_milp.methods.direct import settled, solve_milp
 from kanon_milp.methods.few_groups import LimitBinds, limits_groups, solve_few_groups
@@ -90,8 +90,13 @@ def solve_free_first(
         losses = [each.objective for each in (fewer, found) if each is not None and each.objective is not None]
         if fewer is not None and fewer.objective == min(losses, default=None):
             found = fewer
-    rest = begun(problem)
     so_far = Outcome(bound=bound, phases=first.phases, trajectory=_bounds(first))
+    try:
+        rest = begun(problem)
+    except TooManyLevelVectorsError as error:
+        if found is None:
+            raise
+        return _ended(free, so_far.stopped(free.limit.reason, str(error)), found)
     if rest.prepared.shortage is not None or rest.limit.over:
         return _ended(rest, so_far.stopped(rest.limit.reason), found)
     if found is not None:

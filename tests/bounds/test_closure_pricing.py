@@ -154,3 +154,11 @@ def test_search_and_auto_have_a_table_and_a_checked_bound(columns: int, monkeypa
     assert certificate.bound == found.exact_bound
     assert check_certificate(problem, certificate).valid
     assert not check_certificate(problem, replace(certificate, bound=certificate.bound + 1)).valid
+
+
+def test_a_table_that_keeps_the_side_constraints_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The problem without them is stopped early; that with them has too many level vectors for a model."""
+    monkeypatch.setattr(preparation, "PRICED_PAIRS", 0)
+    found = km.solve(replace(wide(14, 24), min_groups=1), time_limit=0.5)
+    assert found.verified
+    assert present(found.exact_bound) <= present(found.exact_objective)
