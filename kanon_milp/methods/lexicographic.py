@@ -7,6 +7,7 @@ column, where M is more than the latter can be, so that no gain in the column ma
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Sequence
@@ -30,7 +31,7 @@ from kanon_milp.system.limit import Limit
 from kanon_milp.verify import verify
 
 NO_TABLE = "there is no table, so nothing was optimized after the first objective"
-NOT_LINEAR = "for large tables only keep COLUMN is optimized after the loss, and nothing after another objective"
+NOT_LINEAR = "for large tables only keep COLUMN is optimized, right after the loss or another such goal"
 
 
 def solve_stages(asked: Request, goals: Sequence[str]) -> Result:
@@ -46,14 +47,14 @@ def solve_stages(asked: Request, goals: Sequence[str]) -> Result:
     opened = asked.opened(first)
     if isinstance(opened, OpenModel):
         stages = _by_models(opened, stage, goals, found, limit)
-    elif problem.objective == "loss" and all(goal.startswith(KEEP) for goal in goals) and not limit.over:
-        stages = _by_weights(problem, stage, goals, found, asked.solved, limit)
     else:
-        why = opened if limit.over else f"{opened}; {NOT_LINEAR}"
-        stages = [
-            (stage, found),
-            *((Stage(goal, measured(problem, goal, found), message=why), found) for goal in goals),
-        ]
+        why, stages = opened if limit.over else f"{opened}; {NOT_LINEAR}", [(stage, found)]
+        linear = list(itertools.takewhile(lambda goal: goal.startswith(KEEP), goals))
+        if problem.objective == "loss" and linear and not limit.over:
+            stages = _by_weights(problem, stage, linear, found, asked.solved, limit)
+        last = stages[-1][1]
+        for goal in goals[len(stages) - 1 :]:
+            stages.append((Stage(goal, measured(problem, goal, last), message=why), last))
     last = stages[-1][1]
     every = [replace(each, value=measured(problem, each.goal, last)) for each, _ in stages]
     proven = judged(every)

@@ -101,7 +101,7 @@ def solve(
     then: what to optimize among the tables with the best objective, one goal or several in order: "groups" (as many as
     possible), "fewer groups", "discernibility" (least Σ |group|²), "keep COLUMN" (least loss in that column), "loss"
     (after another objective). `stages` of the result says what is proven of each. Where the first is not proven, its
-    best value stays as it is.
+    value gets no worse.
     Raises InputError for bad input or a solver that is missing, SolverError for one that fails. Infeasible is a result.
     """
     arguments = dict(locals())

@@ -131,6 +131,15 @@ def test_goals_of_large_tables_are_told_apart() -> None:
     assert found.stages[1].value == sum(sizes.count(group) for group in sizes)
 
 
+@pytest.mark.parametrize("seed", range(examples(20, 2)))
+def test_columns_before_such_a_goal_are_optimized(seed: int) -> None:
+    problem, tables = drawn(Random(f"before-{seed}"))
+    found = km.solve(problem, then=["keep q1", "groups", "keep q0"], parameters=BY_WEIGHTS)
+    assert [stage.value for stage in found.stages[:2]] == best_of(tables, ["loss", "keep q1"])
+    assert [stage.proof for stage in found.stages] == ["optimal", "optimal", "none", "none"]
+    assert "open_model.pairs" in found.stages[2].message
+
+
 def test_infeasible_is_infeasible() -> None:
     problem, _ = drawn(Random(2))
     found = km.solve(replace(problem, cost_bound=0, privacy=km.KAnonymity(5)), then="groups")
