@@ -408,14 +408,15 @@ def _(kinds, method, name, numbers, seconds, solve):
 
 
 @app.cell(hide_code=True)
-def _():
-    solve = mo.ui.run_button(label="Solve", kind="success")
-    return (solve,)
+def _(get_done, get_run):
+    busy = get_run() is not None and get_run() not in get_done()  # one run at a time
+    solve = mo.ui.run_button(label="Solve", kind="success", disabled=busy)
+    return busy, solve
 
 
 @app.cell(hide_code=True)
-def _(asked, folder, get_done, kinds, method, name, numbers, seconds, set_run, solve, source, texts, ways):
-    mo.stop(not solve.value)
+def _(asked, busy, folder, get_done, kinds, method, name, numbers, seconds, set_run, solve, source, texts, ways):
+    mo.stop(busy or not solve.value)
     try:
         _table = km.read_table(source, **asked)
         _made = {
