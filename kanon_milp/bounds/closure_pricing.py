@@ -26,16 +26,20 @@ from kanon_milp.presolve.preparation import priced_by_vectors
 from kanon_milp.presolve.row_types import RowTypes
 from kanon_milp.problem.problem import Problem
 from kanon_milp.system.arrays import Floats, Ints, Ints32
+from kanon_milp.system.limit import NO_LIMIT, Limit
 from kanon_milp.system.parameters import DEFAULT, Parameters
 
 TOO_MANY = "the multipliers leave too many groups"
+NO_TIME = "the time is over before all groups are priced"
 
 
-def pricing_of(problem: Problem, types: RowTypes, params: Parameters = DEFAULT) -> PatternPricing:
-    """By level vectors, or by sets of rows where these are too many."""
+def pricing_of(
+    problem: Problem, types: RowTypes, params: Parameters = DEFAULT, limit: Limit = NO_LIMIT
+) -> PatternPricing:
+    """By level vectors, or by sets of rows where these are too many. limit: of all looks at sets of rows."""
     if priced_by_vectors(problem, types):
         return PatternPricing(problem, types)
-    return ClosurePricing(problem, types, params)
+    return ClosurePricing(problem, types, params, limit)
 
 
 class ClosurePricing(PatternPricing):
@@ -44,8 +48,12 @@ class ClosurePricing(PatternPricing):
     levels: the level vectors of those that were found, in the order in which they were.
     """
 
-    def __init__(self, problem: Problem, types: RowTypes, params: Parameters = DEFAULT) -> None:
-        """Raises ValueError where closed candidates are not enough, or what they cost depends on their labels."""
+    def __init__(
+        self, problem: Problem, types: RowTypes, params: Parameters = DEFAULT, limit: Limit = NO_LIMIT
+    ) -> None:
+        """limit: of all looks; what is not known by then proves nothing. Raises ValueError where closed candidates are
+        not enough, or what they cost depends on their labels."""
+        self._limit = limit
         if not pricing_suffices(problem):
             raise ValueError("this problem needs candidates that are not closed, or costs of labels")
         self.root, self.types, self._params = root_instance(problem, types), types, params.of(ClosurePricingParameters)
@@ -97,7 +105,8 @@ class ClosurePricing(PatternPricing):
     def _price(
         self, multipliers: NDArray[Any], threshold: float, margin: float, listed: bool, scale: int = 1
     ) -> tuple[NDArray[Any], Ints32, Ints, Ints32]:
-        """As by level vectors, with the sums of some seconds each. Raises InputError where sets are too many."""
+        """As by level vectors, with the sums of some sets each. Raises InputError where they are too many, or at
+        the limit."""
         p, kind, t = self._params, multipliers.dtype, self.types.count
         order = np.argsort(-multipliers, kind="stable")
         label = np.ascontiguousarray(self._bits[order][:, self._order])
@@ -116,10 +125,12 @@ class ClosurePricing(PatternPricing):
             before = seed
             total, seed, seen, words, _, indptr, found = price_closures(
                 label, delta, table, counts, multipliers[order], need, kind.type(threshold), kind.type(margin), listed,
-                self._exempt >= 0, seed, min(steps, left), p.pairs - pairs,
+                self._exempt >= 0, seed, min(steps, left), p.pairs - pairs, self._over,
             )  # fmt: skip
             left -= seen
             pairs += len(found)
+            if seed < t and self._limit.over:
+                raise InputError(NO_TIME)
             if seed < t and (seed == before or left <= 0 or pairs >= p.pairs):
                 raise InputError(TOO_MANY)
             sums.append(total)
@@ -134,6 +145,9 @@ class ClosurePricing(PatternPricing):
             least = int(replace(self.root, exempt=np.ones(1, bool)).least[0])
             sums.append(self._whole_group(loss - multipliers, least))
         return np.array(sums, object), vector.astype(np.int32), np.append(0, np.cumsum(length)), member
+
+    def _over(self) -> bool:
+        return self._limit.over
 
     def _whole_group(self, reduced: NDArray[Any], least: int) -> Any:
         """min(0, φ) of all rows, with so many of them at least."""
@@ -154,15 +168,16 @@ class ClosurePricing(PatternPricing):
         return self.places(np.stack(vectors, axis=1))
 
     def cheapest(self) -> Floats:
-        """Multipliers to begin with: what a row of each type loses with the nearest others."""
+        """Multipliers to begin with: what a row of each type loses with the nearest others; 0 for those that the limit
+        leaves out."""
         need = min(int(self.root.least[0]), self.types.n)
         label = np.ascontiguousarray(self._bits[:, self._order])
         delta, counts = self._delta[self._order].astype(np.float64), self.types.counts.astype(np.float64)
-        found: Floats = nearest_costs(label, delta, counts, np.float64(need))
+        found: Floats = nearest_costs(label, delta, counts, np.float64(need), self._over)
         return found
 
     def value(self, multipliers: Floats) -> float:
-        """L in floating point; -inf where the multipliers leave too many groups."""
+        """L in floating point; -inf where the multipliers leave too many groups, and at the limit."""
         try:
             return super().value(multipliers)
         except InputError:
@@ -170,9 +185,9 @@ class ClosurePricing(PatternPricing):
 
     def near(self, multipliers: Floats, open_limit: float, pair_limit: float, also: Instance | None = None) -> Priced:
         """As by level vectors; where there are too many below the limit, those below a lower one, and where L is not
-        known -inf in its place."""
+        known, as at the limit, -inf in its place."""
         p = self._params
-        while self._narrower >= p.narrowest:
+        while self._narrower >= p.narrowest and not self._limit.over:
             try:
                 return super().near(multipliers, self._narrower * open_limit, pair_limit, also)
             except InputError:

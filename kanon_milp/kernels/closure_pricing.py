@@ -14,11 +14,14 @@ A set that loses w, with rows that can still be added: what is added makes it lo
 and covers no row that would make it lose more. So φ below it is at least the least of these values' φ of all rows that
 lose w' or less. Where that is not below the threshold, nothing is added any more.
 
+Between some milliseconds of work each kernel asks whether its time is over, and returns what it has.
+
 All values of one call are either float64 or int64, so exact bounds are computed by the same lines.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeVar
 
 import numpy as np
@@ -35,6 +38,7 @@ except ImportError:
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 
 STEPS = 16  # values of w' that are told apart, about
+WORK = 1 << 17  # rows of sets between two questions whether time is over: some milliseconds
 
 
 def _loss(word: int, at: int, table: NDArray[Scalar]) -> Scalar:
@@ -71,17 +75,27 @@ def _phi(
     return value if size >= need else none
 
 
-def nearest_costs(label: Ints32, delta: NDArray[Scalar], counts: NDArray[Scalar], need: Scalar) -> NDArray[Scalar]:
+def nearest_costs(
+    label: Ints32, delta: NDArray[Scalar], counts: NDArray[Scalar], need: Scalar, over: Callable[[], bool],
+) -> NDArray[Scalar]:  # fmt: skip
     """For each row type what the closure with the nearest others loses, so many that they have `need` rows.
 
     label: int32 (t, bits), of no bits where nothing loses; delta: (bits,), what a bit loses; counts: (t,), together
-    `need` or more.
+    `need` or more. over: whether it shall end; what was not found by then is 0.
     """
     types, bits = len(counts), len(delta)
     kind = np.asarray(delta).dtype
-    found, near, rows = np.empty(types, kind), np.empty(types + 1, kind), np.empty(types + 1, kind)
+    found, near, rows = np.zeros(types, kind), np.empty(types + 1, kind), np.empty(types + 1, kind)
+    work, ended = WORK, False
     with cython.nogil:
         for i in range(types):
+            if work >= WORK:
+                work = 0
+                with cython.gil:
+                    ended = over()
+                if ended:
+                    break
+            work += types
             held, size = 0, counts[i] - counts[i]
             for j in range(types):
                 loss, b = need - need, 0
@@ -108,7 +122,7 @@ def nearest_costs(label: Ints32, delta: NDArray[Scalar], counts: NDArray[Scalar]
 def price_closures(
     label: Ints32, delta: NDArray[Scalar], table: NDArray[Scalar], counts: NDArray[Scalar],
     multipliers: NDArray[Scalar], need: Scalar, threshold: Scalar, margin: Scalar, listed: bool, without_top: bool,
-    seed: int, steps: int, room: int,
+    seed: int, steps: int, room: int, over: Callable[[], bool],
 ) -> tuple[Scalar, int, int, Ints, NDArray[Scalar], Ints, Ints32]:  # fmt: skip
     """Σ min(0, φ) over the closed candidates that belong to row types from one on, and those with φ below the
     threshold.
@@ -116,7 +130,7 @@ def price_closures(
     label: int32 (t, bits), at each bit what tells row types apart; delta, table: what bits lose, more than nothing, as
     in `_loss`, a byte for eight bits, four bytes for 32. counts, multipliers: (t,), n and λ, falling. need: κ ≥ 1.
     threshold ≥ 0. without_top: the candidate that has all bits is left out. seed: the first row type whose candidates
-    count. steps: sets that are looked at, at most; room: pairs that are listed, at most.
+    count. steps: sets that are looked at, at most; room: pairs that are listed, at most; over: whether it shall end.
 
     Returns the sum, the first row type whose candidates are not among it (t where all are), and how many sets were
     looked at; and, if they are to be listed, of each candidate with φ < threshold its bits, int64 (candidates, words of
@@ -139,13 +153,14 @@ def price_closures(
     found, phi, ends = np.empty((64, words), np.int64), np.empty(64, kind), np.zeros(65, np.int64)
     members = np.empty(1024, np.int32)
     total, number, pairs, seen = zero, 0, 0, 0
-    enough = True
+    work, enough, ended = WORK, True, False
     with cython.nogil:
         for b in range(bits):
             every[b >> 5] |= cython.cast(cython.longlong, 1) << (b & 31)
         while seed < types and enough:
             pairs_before, number_before, total_before = pairs, number, total
             worth = multipliers[seed]
+            work += types
             # rows whose closure with this one loses little
             depth = 0
             begin[0] = following[0] = other[0] = 0
@@ -179,7 +194,12 @@ def price_closures(
                     # a set that was not seen before: its rows are there, and `other`
                     fresh = False
                     seen += 1
-                    if seen > steps or pairs > room:
+                    work += begin[depth + 1] - begin[depth]
+                    if work >= WORK:
+                        work = 0
+                        with cython.gil:
+                            ended = over()
+                    if ended or seen > steps or pairs > room:
                         enough = False
                         break
                     w, first, last, closed = cost[depth], begin[depth], begin[depth + 1], True

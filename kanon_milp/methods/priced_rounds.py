@@ -99,7 +99,7 @@ class _PricedSearch:
             for partition in session.quick_partitions(session.limit.share(self.params.first_share)):
                 self._release(partition)
         with session.clock.step("bound"):
-            source = pricing_of(session.problem, before.types, session.parameters)
+            source = pricing_of(session.problem, before.types, session.parameters, self.limit)
             self.ascent = PricedAscent(source, session.options.threads, session.parameters)
             self._prove(self.ascent.best)
         self._note()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from functools import partial
 from random import Random
@@ -27,7 +28,7 @@ from kanon_milp.presolve import preparation
 from kanon_milp.presolve.closures import closed_instance
 from kanon_milp.presolve.instance import Instance, compress_table, types_of
 from kanon_milp.system.arrays import Floats
-from kanon_milp.system.limit import NO_LIMIT
+from kanon_milp.system.limit import NO_LIMIT, Limit
 from kanon_milp.system.parameters import Parameters
 from kanon_milp.verify import check_certificate
 
@@ -138,6 +139,21 @@ def test_multipliers_that_leave_too_many_groups_prove_nothing() -> None:
         source.bound(DualPoint(high))
     first = source.cheapest()
     assert source.bound(DualPoint(first)) == first @ source.types.counts
+
+
+def test_at_the_limit_looks_end_and_prove_nothing() -> None:
+    problem = wide(30, 24)
+    types = types_of(problem, compress_table(problem))
+    event = threading.Event()
+    source = ClosurePricing(problem, types, limit=Limit(interrupt=event))
+    first = source.cheapest()
+    assert source.value(first) == first @ types.counts
+    event.set()
+    assert source.value(first) == -np.inf
+    assert source.near(first, 1.0, 1.0).value == -np.inf
+    with pytest.raises(InputError, match="time is over"):
+        source.bound(DualPoint(first))
+    assert not source.cheapest().any()
 
 
 @pytest.mark.parametrize("columns", [21, pytest.param(40, marks=pytest.mark.full)])
