@@ -106,7 +106,7 @@ def test_it_begins_like_the_one_by_level_vectors_and_stays_below_the_optimum(cas
 def test_where_no_column_loses_anything_multipliers_begin_at_nothing() -> None:
     """No value is read of the costs of bits, of which there are none."""
     no_bits = np.array([np.nan])[:0]
-    found = nearest_costs(np.zeros((3, 0), np.int32), no_bits, np.ones(3), np.float64(2))
+    found = nearest_costs(np.zeros((3, 0), np.int32), no_bits, np.ones(3), np.float64(2), lambda: False)
     assert found.tolist() == [0.0, 0.0, 0.0]
 
 
@@ -162,7 +162,7 @@ def test_search_and_auto_have_a_table_and_a_checked_bound(columns: int, monkeypa
     monkeypatch.setattr(preparation, "PRICED_PAIRS", 0)
     problem = wide(9, columns)
     best = km.solve(problem, method="subset_dp").exact_objective
-    for found in (km.solve(problem, time_limit=2), km.solve(problem, method="search", iteration_limit=5)):
+    for found in (km.solve(problem, iteration_limit=5), km.solve(problem, method="search", iteration_limit=5)):
         assert found.verified
         assert "pricing" in {run.name for run in found.phases}
         assert 0 < present(found.exact_bound) <= present(best) <= present(found.exact_objective)
