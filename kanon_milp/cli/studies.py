@@ -17,7 +17,7 @@ from kanon_milp.cli.exit_codes import NO_TABLE, Interrupted
 from kanon_milp.cli.help import HELP, Command, examples, output_option, recoding_option, solving_option, table_option
 from kanon_milp.errors import InputError, counted
 from kanon_milp.methods import registry
-from kanon_milp.methods.verification import read_released
+from kanon_milp.methods.verification import read_groups, read_released
 from kanon_milp.problem.privacy.registry import swept_kinds
 from kanon_milp.studies import attack as attacking
 from kanon_milp.studies import comparison, display
@@ -57,6 +57,10 @@ def compare(
     released: Annotated[
         list[Path] | None, table_option(metavar="FILE", help="A table that another tool has released; may be repeated.")
     ] = None,
+    partition: Annotated[
+        list[Path] | None,
+        table_option(metavar="FILE", help="Groups alone, as in groups.csv, measured as boxes; may be repeated."),
+    ] = None,
     row_id: options.RowId = None,
     missing_keys: options.MissingAsKeys = "own",
     boxes: Annotated[
@@ -82,7 +86,7 @@ def compare(
     for path in to or []:
         if path.suffix.lower() not in WRITTEN:
             raise InputError(f"{path}: --to writes {', '.join(WRITTEN)}, by the end of the name")
-    refuse_overwriting([("--to", path) for path in to or []], [*asked.sources, *(released or [])])
+    refuse_overwriting([("--to", path) for path in to or []], [*asked.sources, *(released or []), *(partition or [])])
     for path in to or []:
         check_target(path)
     names = options.names(methods, "--methods", required=False)
@@ -96,6 +100,7 @@ def compare(
         asked.problem,
         names or None,
         released=tables,
+        partitions={str(path): read_groups(path, asked.problem.table.n) for path in partition or []},
         boxes=boxes,
         time_limit=time_limit,
         threads=threads,

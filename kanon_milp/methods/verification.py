@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 import polars as pl
 
-from kanon_milp.errors import InputError, RoleWarning
+from kanon_milp.errors import InputError, RoleWarning, counted
 from kanon_milp.problem.arguments import instance_of, wrong
 from kanon_milp.problem.csv_files import DELIMITERS, CsvFormat
 from kanon_milp.problem.databases import Database, is_named_as_database
@@ -22,12 +23,13 @@ from kanon_milp.problem.problem import Problem, SuppressedRows
 from kanon_milp.problem.recoding import Makers, Recoding, Suppression, made_hierarchies, read_recoding
 from kanon_milp.problem.roles import Roles, header_doubt
 from kanon_milp.problem.table import SYMBOL, Missing, Table, file_kind, read_frame, read_table
+from kanon_milp.system.arrays import Ints
 from kanon_milp.verify.certificate import CertificateReport, check_claim
 from kanon_milp.verify.check import verify
 from kanon_milp.verify.claims import NUMBERS_OF_GROUPS, Claim, claimed
 from kanon_milp.verify.definitions import REGISTERED, Definition
 from kanon_milp.verify.report import Report
-from kanon_milp.verify.tables import Cells, MissingKeys, ProblemData, Question
+from kanon_milp.verify.tables import Cells, MissingKeys, ProblemData, Question, classes
 
 
 def register_requirement(kind: type[Requirement], definition: Definition) -> None:
@@ -196,6 +198,24 @@ def read_released(path: Path, fmt: CsvFormat, quasi_identifiers: Sequence[str]) 
     if isinstance(tried[0], InputError):
         raise tried[0]
     return tried[0]
+
+
+def read_groups(path: Path, rows: int) -> Ints:
+    """Read a file such as groups.csv: column group, whatever its values, and perhaps row, from 1. Returns the group of
+    each row, int64 (rows,). Raises InputError for a file that does not have each of so many rows once."""
+    frame = read_frame(path)
+    if "group" not in frame.columns:
+        raise InputError(f'{path}: no column "group"; it is to be like groups.csv, row and group')
+    if frame.height != rows:
+        raise InputError(f"{path}: {counted(frame.height, 'row')} with a group, the table has {rows:,}")
+    if "row" in frame.columns:
+        order = frame["row"].cast(pl.String).cast(pl.Int64, strict=False)
+        if order.null_count() or sorted(order.to_list()) != list(range(1, rows + 1)):
+            raise InputError(f'{path}: column "row" must have each number from 1 to {rows:,} once')
+        frame = frame[np.argsort(order.to_numpy())]
+    if gone := frame["group"].null_count():
+        raise InputError(f'{path}: column "group" is empty in {counted(gone, "row")}; each row needs a group')
+    return classes(frame[["group"]])[0]
 
 
 def check_certificate_files(

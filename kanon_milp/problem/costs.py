@@ -103,9 +103,14 @@ def _of_labels(
     return costs
 
 
-def ncp(domain: Collection[Label]) -> Callable[[Sequence[Label]], Fraction]:
+def ncp(domain: Collection[Label], *, beyond_first: bool = False) -> Callable[[Sequence[Label]], Fraction]:
     """NCP of a cell that may be any of some values (Xu et al. 2006): 0 of one value, else their share of the domain, or
-    of its range where all values are numbers."""
+    of its range where all values are numbers.
+
+    beyond_first: of values that are no numbers the first is not counted, (|set| - 1)/(|domain| - 1), which rises from 0
+    as the share of a range does.
+    """
+    first = int(beyond_first)
     known = numbers_of(domain)
     numbers: dict[Label, Fraction] = dict(known.of.items()) if known.is_proportional else {}
     span = max(numbers.values(), default=Fraction(0)) - min(numbers.values(), default=Fraction(0))
@@ -115,6 +120,6 @@ def ncp(domain: Collection[Label]) -> Callable[[Sequence[Label]], Fraction]:
         if numeric:
             among = [numbers[value] for value in values]
             return (max(among) - min(among)) / span
-        return Fraction(len(values), len(domain)) if len(values) > 1 else Fraction(0)
+        return Fraction(len(values) - first, len(domain) - first) if len(values) > 1 else Fraction(0)
 
     return penalty

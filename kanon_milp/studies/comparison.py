@@ -13,7 +13,7 @@ import polars as pl
 
 from kanon_milp.errors import InputError, KanonError, counted
 from kanon_milp.methods import registry
-from kanon_milp.methods.arguments import checked_options
+from kanon_milp.methods.arguments import checked_options, group_numbers
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.solve import solve
 from kanon_milp.problem.arguments import instance_of, listed, one_of, text, wrong
@@ -24,6 +24,7 @@ from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.studies.metrics import Metrics, measure
 from kanon_milp.studies.pages.charts import COLOURS
 from kanon_milp.system import text_tables
+from kanon_milp.system.arrays import Ints
 from kanon_milp.system.extras import optional
 from kanon_milp.system.limit import ctrl_c_sets
 from kanon_milp.system.markup import grid
@@ -32,19 +33,25 @@ from kanon_milp.verify.check import recoded
 from kanon_milp.verify.tables import MISSING_KEYS, MissingKeys
 
 
-def boxes(result: Result) -> Any:
-    """The groups of a result with intervals and sets for cells, as Mondrian is published (LeFevre et al. 2006): `20-39`
-    of integers, `[20, 22.5]` of decimals, `{a, b}` of texts; one value as itself, suppressed where one is missing.
+def boxes(result: Result | Problem, groups: Sequence[int] | Ints | None = None) -> Any:
+    """The groups of a result, or groups of the rows of a problem, int (n,), with intervals and sets for cells, as
+    Mondrian is published (LeFevre et al. 2006): `20-39` of integers, `[20, 22.5]` of decimals, `{a, b}` of texts; one
+    value as itself, suppressed where one is missing.
 
     The groups of a method that divides the rows first are those before some of them were released alike (`parts`).
     Rows of a group are alike, so what is required of groups holds; the cells are none of the recoding's labels. Such
     tables are compared by NCP, and verified with `verify(..., cells="intervals")`. A data frame of the user's own kind.
-    Raises InputError where the result has no table.
+    Raises InputError where the result has no table, and for groups of another number of rows.
     """
-    instance_of(result, Result, "boxes", "the result of solve")
-    if result.groups is None:
+    if groups is not None:
+        table = expect_problem(result, "boxes(..., groups)").table
+        groups = group_numbers(groups, table.n, "groups")
+    else:
+        instance_of(result, Result, "boxes", "the result of solve, or a problem and its groups")
+        assert isinstance(result, Result)
+        table, groups = result.problem.table, result.groups if result.parts is None else result.parts
+    if groups is None:
         raise InputError("boxes: the result has no table")
-    table, groups = result.problem.table, result.groups if result.parts is None else result.parts
     columns = {}
     for name in table.quasi_identifiers:
         cells = (
@@ -94,6 +101,8 @@ SHOWN = (
     ("h_max", "h_max", 0),
     ("h_avg", "h_avg", 3),
     ("discernibility", "discernibility", 0),
+    ("GCP %", "box_penalty", 3),
+    ("IL %", "information_loss", 3),
 )
 NARROW = 7
 FOREIGN = (
@@ -205,7 +214,8 @@ class Comparison(text_tables.Tabular):
         shown = SHOWN[:columns]
         table = [["method", *(header for header, _, _ in shown)]]
         for row in self.frame().to_dicts():
-            row["gap"] = None if row["gap"] is None else 100 * row["gap"]
+            for share in ("gap", "box_penalty"):
+                row[share] = None if row.get(share) is None else 100 * row[share]
             table.append([str(row["method"]), *(text_tables.shown(row.get(name), digits) for _, name, digits in shown)])
         if self.bound is not None:
             table.append(["best bound", text_tables.shown(float(self.bound), 0), *[""] * (len(shown) - 1)])
@@ -220,6 +230,7 @@ def compare(
     methods: Sequence[str] | None = None,
     *,
     released: Mapping[str, Any] | None = None,
+    partitions: Mapping[str, Sequence[int] | Ints] | None = None,
     boxes: bool = False,
     time_limit: float | None = None,
     threads: int = 1,
@@ -232,15 +243,16 @@ def compare(
 
     methods: names as for `solve`; one that is not for the problem is a row that says why. Default: those of
     m_approximation, mondrian, mondrian_relaxed, full_domain, greedy and auto that are for the problem. released: name
-    and data frame. boxes: measure the groups of each method as boxes, too (`boxes`), which compare by NCP. time_limit:
-    seconds, of each method. on_method: called with the name of each before it runs. Ctrl-C ends the method that runs,
-    and those after it are not run; their rows say so, and one that had found nothing has no loss. Tables of other
-    tools may have cells such as `20-39` or `{a, b}` (as in `verify(..., cells="intervals")`); their loss is that of
-    the table in which each such cell is the least general label of the problem's recoding that covers it, so that the
-    bound holds for it. row_id: a column that tells which row of these tables is whose, as in `verify`. missing_keys: by
-    which reading the risks of all tables are measured; bounds and losses are those of "own", and a table that only
-    "match" verifies has no loss.
-    Raises InputError for another objective, and for unknown methods.
+    and data frame. partitions: name and the group of each row, int (n,), of what has divided the rows and released
+    nothing, such as microaggregation; measured as boxes. boxes: measure the groups of each method as boxes, too
+    (`boxes`), which compare by NCP. time_limit: seconds, of each method. on_method: called with the name of each before
+    it runs. Ctrl-C ends the method that runs, and those after it are not run; their rows say so, and one that had found
+    nothing has no loss. Tables of other tools may have cells such as `20-39` or `{a, b}` (as in `verify(...,
+    cells="intervals")`); their loss is that of the table in which each such cell is the least general label of the
+    problem's recoding that covers it, so that the bound holds for it. row_id: a column that tells which row of these
+    tables is whose, as in `verify`. missing_keys: by which reading the risks of all tables are measured; bounds and
+    losses are those of "own", and a table that only "match" verifies has no loss. Raises InputError for another
+    objective, and for unknown methods.
     """
     expect_problem(problem, "compare")
     if problem.objective != "loss":
@@ -251,6 +263,8 @@ def compare(
     methods = [registry.known_name(name) for name in listed(methods, "methods", "a list of names of methods")]
     if released is not None and not isinstance(released, Mapping):
         raise wrong("released", "a mapping from names to data frames", released)
+    if partitions is not None and not isinstance(partitions, Mapping):
+        raise wrong("partitions", "a mapping from names to the group of each row", partitions)
     instance_of(boxes, bool, "boxes", "True or False")
     one_of(missing_keys, MISSING_KEYS, "missing_keys")
     if row_id is not None:
@@ -262,6 +276,7 @@ def compare(
         _given(problem, text(name, "released: a name"), frame, missing_keys, row_id)
         for name, frame in (released or {}).items()
     ]
+    given += [_divided(problem, name, groups, missing_keys) for name, groups in (partitions or {}).items()]
     rows: list[Compared] = []
     interrupted = threading.Event()
     options = {"time_limit": time_limit, "threads": threads, "seed": seed, "interrupt": interrupted}
@@ -309,14 +324,20 @@ def _ended(problem: Problem, name: str, result: Result, seconds: float, missing_
 
 
 def _given(
-    problem: Problem, name: str, frame: Any, missing_keys: MissingKeys = "own", row_id: str | None = None
+    problem: Problem,
+    name: str,
+    frame: Any,
+    missing_keys: MissingKeys = "own",
+    row_id: str | None = None,
+    partition: Ints | None = None,
 ) -> Compared:
+    groups = None if partition is None else partition.tolist()
     try:
-        report, message = verify(problem, frame, row_id=row_id), ""
+        report, message = verify(problem, frame, groups, row_id=row_id), ""
     except InputError as error:
         raise InputError(f"{name}: {error}") from None
     if not report.ok and problem.recoding.mask is None:
-        read = verify(problem, frame, cells="intervals", row_id=row_id)
+        read = verify(problem, frame, groups, cells="intervals", row_id=row_id)
         if read.ok:  # the loss is that of a table of ours, so that the bound holds for it, too
             report, message = verify(problem, recoded(problem, frame, row_id), row_id=row_id), FOREIGN
             message += "" if report.ok else f", which is not verified: {report.violations[0]}"
@@ -330,8 +351,13 @@ def _given(
     elif report.dropped_rows:
         message = f"{counted(report.dropped_rows, 'row')} dropped: no loss, as the bound is on tables of all rows"
     loss = report.cost if report.ok and not report.dropped_rows else None
-    measured = measure(problem, frame, missing_keys=missing_keys, row_id=row_id)
+    measured = measure(problem, frame, missing_keys=missing_keys, row_id=row_id, partition=partition)
     return Compared(name, loss, None, "given", None, measured, message)
+
+
+def _divided(problem: Problem, name: str, groups: Sequence[int] | Ints, missing_keys: MissingKeys) -> Compared:
+    numbers = group_numbers(groups, problem.table.n, f"partitions: {text(name, 'partitions: a name')}")
+    return _given(problem, name, boxes(problem, numbers), missing_keys, partition=numbers)
 
 
 WIDTH, BAR = 460, 26

@@ -13,6 +13,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
+from kanon_milp.methods.arguments import group_numbers
 from kanon_milp.problem.arguments import one_of
 from kanon_milp.problem.column_values import numbers_of, without_text
 from kanon_milp.problem.costs import ncp
@@ -44,14 +45,20 @@ class Metrics:
     number of rows. discernibility: Σ |group|² (Bayardo and Agrawal 2005). class_size: h_avg/k (LeFevre et al. 2006), 1
     at best; None without k. usefulness: see `usefulness`. precision: 1 - mean of level/height over all cells (Sweeney
     2002), 1 for the table itself. certainty_penalty: mean NCP of the cells (Xu et al. 2006), from 0 to 1: the values
-    that a cell may stand for as a share of the column's, or of its range if it is numeric. entropy_loss: non-uniform
-    entropy (Gionis and Tassa 2009) as a share of that of a fully suppressed table. risk_highest, risk_average: of the
-    prosecutor, 1/|group| at most and on average over the rows. rows_at_risk: share of rows in groups of fewer than k,
-    of unique rows without k. All three are about the rows of which something is released; suppressed_rows: how many
-    others there are (where there are no more than these, they are one group like any other). missing_keys: "own", or
-    "match" where these three count the rows that match a row, a missing or suppressed key matching any value.
+    that a cell may stand for as a share of the column's, or of its range if it is numeric. box_penalty: the same with
+    (|values| - 1)/(|values of the column| - 1) of columns that are not numeric: GCP (Ghinita et al. 2007), as a share
+    of all cells, of the boxes that codes of Mondrian and k-member report; a column whose cells stand for no values,
+    such as means, is measured by the values of its groups. information_loss: 100·SSE/SST of microaggregation, on
+    average over the numeric columns, which is that of standardized ones; a row stands for the number in its cell, or
+    else for the mean of its group. entropy_loss: non-uniform entropy (Gionis and Tassa 2009) as a share of that of a
+    fully suppressed table. risk_highest, risk_average: of the prosecutor, 1/|group| at most and on average over the
+    rows. rows_at_risk: share of rows in groups of fewer than k, of unique rows without k. All three are about the rows
+    of which something is released; suppressed_rows: how many others there are (where there are no more than these, they
+    are one group like any other). missing_keys: "own", or "match" where these three count the rows that match a row, a
+    missing or suppressed key matching any value.
 
-    None: what cannot be told, since the numbers of rows differ, or original values do not lie in their cells.
+    None: what cannot be told, since the numbers of rows differ, original values do not lie in their cells, or no column
+    is numeric.
     """
 
     suppressions: int
@@ -63,6 +70,8 @@ class Metrics:
     usefulness: Fraction | None
     precision: Fraction | None
     certainty_penalty: Fraction | None
+    box_penalty: Fraction | None
+    information_loss: Fraction | None
     entropy_loss: float | None
     risk_highest: Fraction
     risk_average: Fraction
@@ -77,15 +86,22 @@ class Metrics:
 
 
 def measure(
-    problem: Problem, anonymized: Any, *, missing_keys: MissingKeys = "own", row_id: str | None = None
+    problem: Problem,
+    anonymized: Any,
+    *,
+    missing_keys: MissingKeys = "own",
+    row_id: str | None = None,
+    partition: Sequence[int] | Ints | None = None,
 ) -> Metrics:
     """Measure a released table of a problem, by whatever tool it was made.
 
-    Cells may be labels of the problem's hierarchies, or those of other tools, such as `20-39`, `[20, 40[`, `>=20`,
-    `{a, b}`, `130**`, which have the level of the least general label that covers them. Where values were suppressed by
+    Cells may be labels of the problem's hierarchies, or those of other tools, such as `20-39`, `[20, 40[`, `>=20`, `{a,
+    b}`, `130**`, which have the level of the least general label that covers them. Where values were suppressed by
     leaving them out, all missing ones of the column are suppressed; beside the symbol they still make another row.
-    missing_keys, row_id: as in `verify`; a row that was dropped is charged as a fully suppressed one. Raises
-    InputError for a released table without rows or without one of the quasi-identifiers.
+    missing_keys, row_id: as in `verify`; a row that was dropped is charged as a fully suppressed one. partition: the
+    group of each released row, where rows of several groups may be alike; numbers of groups and sizes are then of
+    these, and risks are still those of rows that are alike. Raises InputError for a released table without rows or
+    without one of the quasi-identifiers, and for a partition of another length.
     """
     table = expect_problem(problem, "measure").table
     one_of(missing_keys, MISSING_KEYS, "missing_keys")
@@ -98,15 +114,23 @@ def measure(
         dropped = original[np.setdiff1d(np.arange(table.n), rows)]
         original = original[rows]
     suppressed = suppressed_cells(original, released, table.symbol)
-    sizes, same = group_sizes(released), released.height == original.height
+    group_of_row = classes(released)[0]
+    if partition is not None:
+        group_of_row = np.unique(group_numbers(partition, released.height, "partition"), return_inverse=True)[1]
+    sizes, same = np.bincount(group_of_row).tolist(), released.height == original.height
     average = Fraction(sum(sizes), len(sizes))
     of_row, unlinked = linked_rows(released, suppressed, missing_keys)
     k = max((r.k for r in problem.requirements if isinstance(r, KAnonymity)), default=None)
-    cells, entropy_loss = None, None
+    cells, entropy_loss, box_penalty, information_loss = None, None, None, None
     if same:
         gone = pl.DataFrame({name: [table.symbol] * dropped.height for name in dropped.columns})
         read = with_symbol(released, suppressed, table.symbol)
-        cells = _cells(problem, pl.concat([original, dropped]), pl.concat([read, gone]) if gone.height else read)
+        full = pl.concat([original, dropped])
+        of_column = _cells(problem, full, pl.concat([read, gone]) if gone.height else read)
+        cells = None if any(each is None for each in of_column) else [cell for each in of_column for cell in each or ()]
+        if not dropped.height:
+            box_penalty = _box_penalty(original, of_column, group_of_row)
+            information_loss = _information_loss(original, released, group_of_row)
     if cells is not None:
         most = math.fsum(each.rows * each.most for each in cells)
         entropy_loss = math.fsum(each.rows * each.bits for each in cells) / most if most else 0.0
@@ -120,6 +144,8 @@ def measure(
         usefulness=usefulness(original, released) if same else None,
         precision=None if cells is None else 1 - _mean([(each.height, each.rows) for each in cells]),
         certainty_penalty=None if cells is None else _mean([(each.penalty, each.rows) for each in cells]),
+        box_penalty=box_penalty,
+        information_loss=information_loss,
         entropy_loss=entropy_loss,
         risk_highest=Fraction(1, min(of_row)),
         risk_average=sum((Fraction(rows, size) for size, rows in of_row.items()), Fraction(0)) / of_row.total(),
@@ -215,38 +241,84 @@ class _Cell:
     """So many cells of a column with one original value and one label.
 
     height: level/height of the label. penalty: its NCP. bits: -log₂ of the share of the value among the rows that the
-    label may stand for; most: the same if it were suppressed.
+    label may stand for; most: the same if it were suppressed. box: its penalty as a side of a box.
     """
 
     rows: int
     height: Fraction
     penalty: Fraction
+    box: Fraction
     bits: float
     most: float
 
 
-def _cells(problem: Problem, original: pl.DataFrame, released: pl.DataFrame) -> list[_Cell] | None:
-    """All cells, those that are alike together; None where a label stands for nothing that is known."""
-    found = []
+def _cells(problem: Problem, original: pl.DataFrame, released: pl.DataFrame) -> list[list[_Cell] | None]:
+    """The cells of each column, those that are alike together; None where a label stands for nothing that is known."""
     if any(tree.renamed for tree in problem.recoding.hierarchies.values()):
         table = Original.of(problem.table)
         released = Rules.of(table, problem.recoding).unambiguous(table, released)
-    for name in original.columns:
-        column, rows_in_all = _unnamed(original, name), original.height
-        counts = dict(zip(*(s.to_list() for s in column.value_counts().get_columns()), strict=True))
-        labels = _Labels(problem, name, counts)
-        pairs = pl.DataFrame({"value": column, "label": _unnamed(released, name)}).group_by("value", "label").len()
-        originals: dict[Label, set[Label]] = defaultdict(set)
-        for value, label, _ in pairs.rows():
-            originals[label].add(value)
-        for value, label, rows in pairs.rows():
-            known = labels.of(value, label, originals[label])
-            if known is None:
-                return None
-            height, penalty, among = known
-            bits = -math.log2(counts[value] / among)
-            found.append(_Cell(rows, height, penalty, bits, -math.log2(counts[value] / rows_in_all)))
+    return [_column_cells(problem, name, original, released) for name in original.columns]
+
+
+def _column_cells(problem: Problem, name: str, original: pl.DataFrame, released: pl.DataFrame) -> list[_Cell] | None:
+    column, rows_in_all = _unnamed(original, name), original.height
+    counts = dict(zip(*(s.to_list() for s in column.value_counts().get_columns()), strict=True))
+    labels = _Labels(problem, name, counts)
+    pairs = pl.DataFrame({"value": column, "label": _unnamed(released, name)}).group_by("value", "label").len()
+    originals: dict[Label, set[Label]] = defaultdict(set)
+    for value, label, _ in pairs.rows():
+        originals[label].add(value)
+    found = []
+    for value, label, rows in pairs.rows():
+        known = labels.of(value, label, originals[label])
+        if known is None:
+            return None
+        height, penalty, box, among = known
+        bits = -math.log2(counts[value] / among)
+        found.append(_Cell(rows, height, penalty, box, bits, -math.log2(counts[value] / rows_in_all)))
     return found
+
+
+def _box_penalty(original: pl.DataFrame, of_column: Sequence[list[_Cell] | None], group_of_row: Ints) -> Fraction:
+    """Mean penalty of the cells as sides of boxes: of what they stand for, else of the values of their group."""
+    total = Fraction(0)
+    for name, cells in zip(original.columns, of_column, strict=True):
+        if cells is not None:
+            total += _mean([(each.box, each.rows) for each in cells])
+            continue
+        frame = pl.DataFrame({"group": group_of_row, "value": _unnamed(original, name)})
+        share = ncp(frame["value"].unique().to_list(), beyond_first=True)
+        sides = frame.group_by("group").agg(pl.col("value").unique(), pl.len().alias("rows"))
+        total += _mean([(share(values), rows) for _, values, rows in sides.rows()])
+    return total / len(of_column)
+
+
+def _information_loss(original: pl.DataFrame, released: pl.DataFrame, group_of_row: Ints) -> Fraction | None:
+    """100·SSE/SST, on average over the numeric columns; None where there is none."""
+    shares = []
+    for name in original.columns:
+        values = numeric_values(_unnamed(original, name))
+        if values is None:
+            continue
+        unit = math.lcm(*(value.denominator for value in values))
+        exact = [int(value * unit) for value in values]  # for speed
+        cells = _unnamed(released, name).to_list()
+        written = numbers_of(set(cells)).of
+        of_mean: dict[int, list[int]] = defaultdict(list)
+        lost = Fraction(0)
+        for group, value, cell in zip(group_of_row.tolist(), exact, cells, strict=True):
+            if cell in written:
+                lost += (value - written[cell] * unit) ** 2
+            else:
+                of_mean[group].append(value)
+        lost += sum(map(_squares, of_mean.values()), Fraction(0))
+        shares.append(lost / _squares(exact))
+    return 100 * sum(shares, Fraction(0)) / len(shares) if shares else None
+
+
+def _squares(values: Sequence[int]) -> Fraction:
+    """Sum of the squared distances from the mean."""
+    return sum(value * value for value in values) - Fraction(sum(values) ** 2, len(values))
 
 
 class _Labels:
@@ -256,13 +328,14 @@ class _Labels:
         self._counts, self._symbol = counts, problem.table.symbol
         tree = problem.recoding.hierarchies.get(name)
         self._paths: Mapping[Label, tuple[Label, ...]] | None = None if tree is None else tree.released
-        self._ncp = ncp(counts)
-        self._levels: dict[int, dict[Label, tuple[Fraction, int]]] = {}
+        self._ncp, self._box = ncp(counts), ncp(counts, beyond_first=True)
+        self._levels: dict[int, dict[Label, tuple[Fraction, Fraction, int]]] = {}
         self._domain = Domain(counts)
         self._foreign: dict[Label, Stands | None] = {}
 
-    def of(self, value: Label, label: Label, originals: set[Label]) -> tuple[Fraction, Fraction, int] | None:
-        """Level/height of a label that a value got, its penalty, and how many rows have a value that it may stand for.
+    def of(self, value: Label, label: Label, originals: set[Label]) -> tuple[Fraction, Fraction, Fraction, int] | None:
+        """Level/height of a label that a value got, its penalty, the same as a side of a box, and how many rows have a
+        value that it may stand for.
 
         originals: all values that got it.
         """
@@ -271,7 +344,7 @@ class _Labels:
         if stands is not None and not stands.kept:
             return Fraction(covering_level(self._path, stands.values), len(path) - 1), *self._penalty(stands.values)
         if label == value or stands is not None:
-            return Fraction(0), Fraction(0), self._counts[value]
+            return Fraction(0), Fraction(0), Fraction(0), self._counts[value]
         if label not in path:
             return None
         level, height = path.index(label), len(path) - 1
@@ -286,16 +359,16 @@ class _Labels:
             self._foreign[label] = None if ours else self._domain.stands_for(label, originals)
         return self._foreign[label]
 
-    def _of_level(self, level: int, top: bool) -> dict[Label, tuple[Fraction, int]]:
-        """Penalty, and number of rows, of all labels of a level."""
+    def _of_level(self, level: int, top: bool) -> dict[Label, tuple[Fraction, Fraction, int]]:
+        """Penalties, and number of rows, of all labels of a level."""
         under: dict[Label, list[Label]] = {}
         for each in self._counts:
             under.setdefault(self._symbol if top or self._paths is None else self._paths[each][level], []).append(each)
         return {label: self._penalty(values) for label, values in under.items()}
 
-    def _penalty(self, values: Sequence[Label]) -> tuple[Fraction, int]:
-        """NCP of a cell that may be any of these values, and how many rows have one of them."""
-        return self._ncp(values), sum(map(self._counts.__getitem__, values))
+    def _penalty(self, values: Sequence[Label]) -> tuple[Fraction, Fraction, int]:
+        """NCP of a cell that may be any of these values, also as a side of a box, and how many rows have one."""
+        return self._ncp(values), self._box(values), sum(map(self._counts.__getitem__, values))
 
     def _path(self, value: Label) -> Sequence[Label]:
         return (value, self._symbol) if self._paths is None else (*self._paths[value][:-1], self._symbol)

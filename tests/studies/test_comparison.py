@@ -22,6 +22,7 @@ from hypothesis import HealthCheck, given, settings
 from present import present
 
 import kanon_milp as km
+from kanon_milp.methods.verification import read_groups
 
 COLUMNS = ["age", "education", "race"]
 
@@ -341,3 +342,25 @@ def test_the_option(tmp_path: pytest.TempPathFactory) -> None:
     done = run("compare", "--data", path, "--qi", "n", "--k", "4", "--methods", "mondrian", "--boxes")
     assert done.returncode == 0, done.stderr
     assert "mondrian as boxes" in done.stdout
+
+
+def test_groups_alone_are_measured_as_boxes(tmp_path: Path) -> None:
+    table, file = tmp_path / "t.csv", tmp_path / "groups.csv"
+    pl.DataFrame({"n": [*range(6)]}).write_csv(table)
+    pl.DataFrame({"row": [6, 5, 4, 3, 2, 1], "group": ["b", "b", "b", "a", "a", "a"]}).write_csv(file)
+    done = run(
+        "compare", "--data", table, "--qi", "n", "--k", "3", "--methods", "mondrian", "--partition", file, "--json"
+    )
+    _, row = json.loads(done.stdout)["methods"]
+    assert (row["method"], row["groups"], row["discernibility"], row["objective"]) == (str(file), 2, 18, 6.0)
+    assert row["box_penalty"] == 2 / 5
+    for column, values, said in (
+        ("group", ["a", "b"], "2 rows with a group, the table has 6"),
+        ("row", [1, 1, 2, 3, 4, 5], 'column "row" must have each number from 1 to 6 once'),
+        ("other", [1, 1, 2, 3, 4, 5], 'no column "group"'),
+        ("group", ["a", None, "a", "a", "a", "a"], 'column "group" is empty in 1 row'),
+    ):
+        columns = {"group": ["a"] * 6, column: values} if column == "row" else {column: values}
+        pl.DataFrame(columns).write_csv(file)
+        with pytest.raises(km.InputError, match=said):
+            read_groups(file, 6)

@@ -157,3 +157,28 @@ def test_names_that_are_patterns_to_polars_are_names() -> None:
     expected = km.measure(problem(frame.rename(plain)), released.rename(plain))
     assert km.measure(problem(frame), released) == expected
     assert expected.suppressions == 4
+
+
+def test_boxes_and_means_of_other_tools() -> None:
+    """Worked by hand: ages 21, 25, 35, 61 in two groups; the sides of boxes, and squares around the means."""
+    frame = pl.DataFrame({"age": [21, 25, 35, 61], "job": ["a", "b", "c", "c"]})
+    asked, groups = problem(frame), [7, 7, 3, 3]
+    mean = Fraction(142, 4)
+    total = sum((age - mean) ** 2 for age in (21, 25, 35, 61))
+    lost = 100 * (2 * Fraction(2) ** 2 + 2 * Fraction(13) ** 2) / total
+    boxes = pl.DataFrame({"age": ["[21, 25]", "21-25", "35~61", "[35, 61]"], "job": ["a~b", "{a, b}", "c", "c"]})
+    box = (2 * Fraction(4, 40) + 2 * Fraction(26, 40) + 2 * Fraction(1, 2)) / 8
+    found = km.measure(asked, km.boxes(asked, groups), partition=groups)
+    assert (found.groups, found.discernibility, found.class_size) == (2, 8, Fraction(1))
+    assert (found.box_penalty, found.information_loss) == (box, lost)
+    assert km.measure(asked, boxes, partition=groups).box_penalty == box
+    assert km.measure(asked, boxes).groups == 4
+    means = pl.DataFrame({"age": ["23", "23", "48", "48"], "job": ["x", "x", "c", "c"]})
+    found = km.measure(asked, means)
+    assert (found.box_penalty, found.information_loss, found.certainty_penalty) == (box, lost, None)
+    medians = km.measure(asked, pl.DataFrame({"age": [21, 21, 35, 35], "job": ["x", "x", "c", "c"]}))
+    assert medians.information_loss == 100 * Fraction(4**2 + 26**2) / total
+    words = problem(frame.select("job"))
+    assert km.measure(words, frame.select("job")).information_loss is None
+    with pytest.raises(km.InputError, match="partition: 4 integers"):
+        km.measure(asked, means, partition=[1, 2])
