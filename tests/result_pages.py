@@ -53,7 +53,7 @@ def small(names: list[str], **roles: Any) -> km.Problem:
     return km.Problem(table, [km.KAnonymity(2), km.LDiversity(2)], **roles)
 
 
-def page(result: km.Result, folder: Path, **given: Any) -> str:
+def page(result: km.Result | dict[str, km.Result], folder: Path, **given: Any) -> str:
     target = folder / "report.html"
     km.write_report(result, target, **given)
     return target.read_text(encoding="utf-8")

@@ -45,7 +45,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {  # with exa
         ),
     ),
     "apply": (apply, ("apply out people-july.csv --out july", "apply out people-july.csv --suppress --out july")),
-    "report": (report, ("report out",)),
+    "report": (report, ("report out", "report k5 k12 --to variants.html")),
     "compare": (compare, (f"compare {TABLE} --k 5 --released arx.csv --to table.tex",)),
     "attack": (attack, (f"attack {TABLE} --k 5 --released out/anonymized.csv",)),
     "sweep": (sweep, (f"sweep {TABLE} --k 2..10,25 --time-limit 60 --out study",)),

@@ -35,7 +35,8 @@ from kanon_milp.solvers.mps import names_path
 from kanon_milp.studies import display, output
 from kanon_milp.studies.model_content import saved_model
 from kanon_milp.studies.output import PAGE
-from kanon_milp.studies.pages.result_page import page_of_result, report_of_folder
+from kanon_milp.studies.pages.result_page import page_of_result, report_of_folder, report_of_folders
+from kanon_milp.studies.pages.variants import VARIANTS
 from kanon_milp.system.files import Fill, check_target, holding, refuse_overwriting, write_together
 from kanon_milp.system.limit import Limit, ctrl_c_sets
 from kanon_milp.system.parameters import Parameters
@@ -116,6 +117,10 @@ def solve(
     report_sample: Annotated[
         int, output_option(metavar="N", min=0, help="Show the first N released rows on that page.")
     ] = 0,
+    report_before_after: Annotated[
+        int, output_option(metavar="N", min=0, help="Show rows of N groups there as they were and as they are.")
+    ] = 0,
+    report_author: Annotated[str, output_option(metavar="NAME", help="Who asked, to be named on that page.")] = "",
     labels: Annotated[
         Path | None, output_option(metavar="FILE", help="Write the label of each value of a full-domain table, as CSV.")
     ] = None,
@@ -137,8 +142,10 @@ def solve(
         raise InputError("--show prints a table for people, --json nothing but JSON; choose one of them")
     if method is not None:
         registry.known_name(method, "--method")
-    if report_sample and report is None:
-        raise InputError("--report-sample is about the page of --report; name its file too")
+    about = {"sample": report_sample, "before-after": report_before_after, "author": report_author}
+    for name, value in about.items():
+        if value and report is None:
+            raise InputError(f"--report-{name} is about the page of --report; name its file too")
     chosen: dict[str, Any] = {}
     problem, read = asked.problem, asked.file
     if read is not None:
@@ -211,7 +218,8 @@ def solve(
 
         def page(file: IO[bytes]) -> None:  # made when the hashes of the released files are known
             folder = out if described.get("sha256") else None
-            file.write(page_of_result(result, described, folder, report_sample, title))
+            shown = {"sample": report_sample, "before_after": report_before_after}
+            file.write(page_of_result(result, described, folder, title, report_author, **shown))
 
         files[os.path.realpath(report)] = page
     if labels is not None:
@@ -408,24 +416,35 @@ def _rest(result: Result, stop: threading.Event) -> Limit:
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What solve --out has written.")],
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help="What solve --out has written; several are compared.")
+    ],
     to: Annotated[
-        Path | None, typer.Option(metavar="FILE", help=f"Where to write the page; default DIR/{PAGE}.")
+        Path | None,
+        typer.Option(metavar="FILE", help=f"Where to write the page; default DIR/{PAGE}, of several {VARIANTS}."),
     ] = None,
     sample: Annotated[int, typer.Option(metavar="N", min=0, help="Show the first N released rows; default none.")] = 0,
+    before_after: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Show rows of N groups as they were and as they are.")
+    ] = 0,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page.")] = None,
     author: Annotated[str, typer.Option(metavar="NAME", help="Who asked, to be named on the page.")] = "",
     quiet: options.Quiet = False,
 ) -> None:
     """Write the report of a result as one HTML page.
 
-    It needs no network.
+    It needs no network. Of several folders the results stand side by side.
 
     Exit codes: 0 written; 2 bad usage or input; 6 written, and a file in the folder is not the one that was written.
     """
-    files = report_of_folder(folder, to, sample=sample, title=title, author=author)
+    if len(folders) == 1:
+        files = report_of_folder(folders[0], to, sample=sample, before_after=before_after, title=title, author=author)
+    elif sample or before_after:
+        raise InputError("--sample and --before-after are about one result; name one folder")
+    else:
+        files = report_of_folders(folders, to, title=title, author=author)
     if not quiet:
-        display.say(f"written to {folder / PAGE if to is None else to}")
+        display.say(f"written to {to or folders[-1] / (PAGE if len(folders) == 1 else VARIANTS)}")
     changed = [each.path for each in files if each.state != "unchanged"]
     for path in changed:
         display.say(f"error: {path} is not the file that was written with result.json", err=True)

@@ -173,7 +173,7 @@ class LDiversity(LimitedValues):
     name: ClassVar[str] = "l_diversity"
     term: ClassVar[str] = "l-diversity"
     against: ClassVar[str] = "homogeneity and, with a larger l, background knowledge"
-    source: ClassVar[str] = "Machanavajjhala et al. 2007"
+    source: ClassVar[str] = "Machanavajjhala et al. 2007; frequency form: Wong et al. 2006"
     letter: ClassVar[str] = "l"
     summary: ClassVar[str] = "l-diversity, exact as written: no sensitive value makes up more than 1/l of a group"
     parameters: ClassVar[Mapping[str, Parameter]] = {

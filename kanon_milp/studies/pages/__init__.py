@@ -130,7 +130,7 @@ def _environment() -> Environment:
     )  # fmt: skip
     found.filters |= {
         "px": lambda value: f"{value:.2f}".rstrip("0").rstrip("."),
-        "anchor": lambda title: re.sub(r"[^a-z]+", "-", title.lower()).strip("-"),
+        "anchor": lambda title: re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-"),
         "thousands": lambda value: f"{value:,}",
     }
     return found

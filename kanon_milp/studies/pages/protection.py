@@ -5,15 +5,22 @@ All of it is told from what was measured on the released table, not from the nam
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 from kanon_milp.errors import counted
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.privacy.registry import kind_named
-from kanon_milp.studies.pages.wording import MADE, in_words_of_data, requirement_sentence
+from kanon_milp.problem.privacy.thresholds import PRESETS
+from kanon_milp.studies.pages.wording import MADE, RECODINGS, in_words_of_data, proof_sentence, requirement_sentence
 
 LEVELS = {"widths": "intervals of {}", "lengths": "first {} characters", "levels": "{}", "counts": "{} classes"}
+
+
+EMA_THRESHOLD = PRESETS["ema"].risk
+OWNER = "It is for the owner of the data to say whether"
 
 
 class Answer(NamedTuple):
@@ -167,6 +174,60 @@ def answers(described: Mapping[str, Any]) -> list[Answer]:
             ],
         ),
         Answer("Can something be inferred about somebody?", inferred),
+    ]
+
+
+def steps_of_ema(described: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The steps that the European Medicines Agency's external guidance on Policy 0070 (EMA/90915/2016, chapter 3)
+    recommends, and which a report on them documents: what this result says of each."""
+    problem, measures = described["problem"], described["measures"]
+    roles, risk, quality = problem["roles"], measures["risk"], measures["quality"]
+    before, after = risk["before"], risk["after"]
+    attacks = dict.fromkeys(against for _, against, _ in requirements(described) if against)
+    removed = [*roles["identifying"], *roles.get("unit", [])]
+    named = [
+        f"Direct identifiers, removed: {listed(removed)}." if removed else "No column is named as a direct identifier.",
+        f"Quasi-identifiers, recoded: {listed(problem['quasi_identifiers'])}.",
+    ]
+    if kept := [*roles["sensitive"], *roles["insensitive"], *roles["unclassified"]]:
+        named.append(f"Released as they are: {listed(kept)}.")
+    units = measures.get("unit_risk")
+    whose, smallest = ("a row", after["smallest"])
+    if units:
+        whose, smallest, before, after = (
+            f"a {units['unit']}",
+            units["after"]["smallest"],
+            units["before"],
+            units["after"],
+        )
+    verdict = "at most" if Fraction(1, smallest) <= EMA_THRESHOLD else "above"
+    threshold = (
+        f"The guidance suggests a highest risk of {float(EMA_THRESHOLD)} for publication, for which groups need at "
+        f"least {math.ceil(1 / EMA_THRESHOLD)} members. The highest risk here, 1/{smallest:,}, is {verdict} that."
+    )
+    actual = (
+        f"Of the prosecutor for {whose}: {100 * before['highest']:.1f} % at most and {100 * before['average']:.1f} % "
+        f"on average before, {100 * after['highest']:.1f} % at most and {100 * after['average']:.1f} % on average "
+        "after."
+    )
+    used = [quality["precision"], quality["certainty_penalty"]]
+    utility = "" if None in used else f" Precision {used[0]:.3f}, normalized certainty penalty {used[1]:.3f}."
+    return [
+        ("Direct identifiers and quasi-identifiers", f"{' '.join(named)} {OWNER} no other column identifies."),
+        (
+            "Adversaries and attacks",
+            f"The adversary knows that somebody is in the table, and all of her quasi-identifiers. What is required of "
+            f"groups is meant against {'; '.join(attacks)}. {OWNER} nobody knows more.",
+        ),
+        ("Data utility", f"{lost(described)}{utility} What the data are needed for is for their owner to say."),
+        ("Threshold of risk", threshold),
+        ("Actual risk of re-identification", actual),
+        (
+            "Methodology",
+            f"{_capital(RECODINGS.get(problem['recoding'], problem['recoding']))}; made with "
+            f"{described['package']['name']} {described['package']['version']}. {proof_sentence(described)}",
+        ),
+        ("Documentation", 'On this page: "What was asked", "How to verify" and "How it was made".'),
     ]
 
 

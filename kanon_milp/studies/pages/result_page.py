@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from kanon_milp.errors import InputError, counted, type_in_words, unreadable
 from kanon_milp.methods.description import sha256_of
 from kanon_milp.methods.result import Result
 from kanon_milp.problem.arguments import file_path, integer, text
-from kanon_milp.problem.column_values import text_of, without_text
 from kanon_milp.problem.csv_files import CsvFormat
 from kanon_milp.problem.exact import in_words
 from kanon_milp.problem.table import read_frame
 from kanon_milp.studies.output import CLAIM, FILES, PAGE, as_polars, base_of, described, from_folder, seen_from
 from kanon_milp.studies.pages import page, share
-from kanon_milp.studies.pages.protection import answers, levels, lost, promises, requirements
+from kanon_milp.studies.pages.protection import answers, levels, lost, promises, requirements, steps_of_ema
+from kanon_milp.studies.pages.samples import GROUPS_FILE, first_rows, of_folder, of_result
+from kanon_milp.studies.pages.variants import VARIANTS, variants_page
 from kanon_milp.studies.pages.wording import (
     ASKED,
-    RECODINGS,
     amount,
+    asked,
     further,
     in_library,
     marks,
@@ -54,66 +54,141 @@ class FileState:
 
 
 def write_report(
-    result: Result, path: str | Path, *, sample: int = 0, title: str | None = None, author: str = ""
+    result: Result | Mapping[str, Result],
+    path: str | Path,
+    *,
+    sample: int = 0,
+    before_after: int = 0,
+    title: str | None = None,
+    author: str = "",
 ) -> None:
     """Write a result as one HTML page that needs no network: for a data owner to sign off, and for a reviewer to check.
 
-    sample: so many rows of the released table are shown; no cell is by default. title: default, the problem's name.
-    author: who asked for it, to be named on the page. Raises InputError where the page cannot be written.
+    result: that of `solve`; or several by name, which are compared side by side. sample: so many rows of the released
+    table are shown; no cell is by default. before_after: of so many groups some rows are shown as they were and as they
+    are. title: default, the problem's name. author: who asked for it, to be named on the page. Raises InputError where
+    the page cannot be written.
     """
-    if not isinstance(result, Result):
-        raise InputError(f"write_report takes a Result, found {type_in_words(result)}; give it what solve returned")
     target = file_path(path, "path of a report")
-    rows = integer(sample, "sample", least=0)
+    rows, pairs = integer(sample, "sample", least=0), integer(before_after, "before_after", least=0)
     if title is not None:
         text(title, "title")
     if not isinstance(author, str) or author:
         text(author, "author")
+    results = result if isinstance(result, Mapping) else {"": result}
+    for each in results.values():
+        if not isinstance(each, Result):
+            raise InputError(f"write_report takes a Result, found {type_in_words(each)}; give it what solve returned")
     check_target(target)
-    found = described(result)
-    html = page_of_result(result, found, None, rows, title or f"Anonymization of {result.problem.title}", author)
-    write_file(target, lambda file: file.write(html))
+    if isinstance(result, Mapping):
+        if rows or pairs:
+            raise InputError("write_report: sample and before_after are for one result; write its own page")
+        html = variants_page({text(name, "a name"): described(each) for name, each in result.items()}, title, author)
+        write_file(target, lambda file: file.write(html.encode()))
+        return
+    title = title or f"Anonymization of {result.problem.title}"
+    content = page_of_result(result, described(result), None, title, author, sample=rows, before_after=pairs)
+    write_file(target, lambda file: file.write(content))
 
 
 def page_of_result(
-    result: Result, found: Mapping[str, Any], folder: Path | None, sample: int, title: str, author: str = ""
+    result: Result,
+    found: Mapping[str, Any],
+    folder: Path | None,
+    title: str,
+    author: str = "",
+    *,
+    sample: int = 0,
+    before_after: int = 0,
 ) -> bytes:
     """What the file of a page holds, of a result whose object of `result.json` is at hand. folder: where it is written
-    with the released table, None if it is not."""
-    released = None if result.table is None or not sample else as_polars(result.table).head(sample)
-    files = _files(found, folder, look=False)
-    return result_page(found, folder, files, title=title, sample=released, author=author).encode()
+    with the released table, None if it is not. sample, before_after: as in `write_report`."""
+    shown = None if result.table is None or not sample else first_rows(as_polars(result.table).head(sample))
+    files, pairs = _files(found, folder, look=False), of_result(result, before_after)
+    return result_page(found, folder, files, title=title, sample=shown, pairs=pairs, author=author).encode()
 
 
 def report_of_folder(
-    folder: Path, path: Path | None = None, *, sample: int = 0, title: str | None = None, author: str = ""
+    folder: Path,
+    path: Path | None = None,
+    *,
+    sample: int = 0,
+    before_after: int = 0,
+    title: str | None = None,
+    author: str = "",
 ) -> list[FileState]:
     """Write the page of a folder that `solve --out` has written, `report.html` in it by default.
 
     Each file is held against its SHA-256 in `result.json`; returns what is there now of those that were written. Raises
-    InputError for a folder without a `result.json` that can be read.
+    InputError for a folder without a `result.json` that can be read, and where rows before and after are asked for and
+    a table is no longer what it was.
     """
+    with _claim_of(folder) as found:
+        files, anonymized, shown = _files(found, folder, look=True), _released_file(found, folder), None
+        if anonymized is not None and sample:
+            table = found["input"]["table"]
+            shown = first_rows(
+                read_frame(folder / anonymized, CsvFormat(table["delimiter"], table["encoding"])).head(sample)
+            )
+        if before_after:
+            _expect_unchanged(files, {"table", anonymized, GROUPS_FILE})
+        pairs = of_folder(found, folder, anonymized, before_after)
+        title = title or f"Anonymization of {found['problem']['name']}"
+        html = result_page(found, folder, files, title=title, sample=shown, pairs=pairs, author=author)
+    target = folder / PAGE if path is None else path
+    check_target(target)
+    write_file(target, lambda file: file.write(html.encode()))
+    return _written(found, files)
+
+
+def report_of_folders(
+    folders: Sequence[Path], path: Path | None = None, *, title: str | None = None, author: str = ""
+) -> list[FileState]:
+    """Write the page on which the results of several folders are compared, `variants.html` in the last one by default.
+    Otherwise as `report_of_folder`."""
+    found, states = {}, []
+    for folder in folders:
+        with _claim_of(folder) as each:
+            files = _files(each, folder, look=True)
+            states += _written(each, files)
+            found[str(folder)] = seen_from(each, folder)
+            html = variants_page(found, title, author) if len(found) == len(folders) else ""
+    if not html:
+        raise InputError(f"{folders[-1]}: is named twice; a result is compared with another one")
+    target = folders[-1] / VARIANTS if path is None else path
+    check_target(target)
+    write_file(target, lambda file: file.write(html.encode()))
+    return states
+
+
+@contextlib.contextmanager
+def _claim_of(folder: Path) -> Iterator[dict[str, Any]]:
+    """The object of `result.json` in a folder; what is missing in it, or is of another kind, is said of the file."""
     from jinja2 import UndefinedError
 
     claim = folder / CLAIM
     try:
-        found = json.loads(claim.read_text(encoding="utf-8"))
-        files, anonymized, shown = _files(found, folder, look=True), _released_file(found, folder), None
-        if anonymized is not None and sample:
-            table = found["input"]["table"]
-            shown = read_frame(folder / anonymized, CsvFormat(table["delimiter"], table["encoding"])).head(sample)
-        title = title or f"Anonymization of {found['problem']['name']}"
-        html = result_page(found, folder, files, title=title, sample=shown, author=author)
+        yield json.loads(claim.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"{claim}: there is no such file; name a folder that solve --out has written") from None
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{claim}: {unreadable(error)}") from None
     except (KeyError, TypeError, AttributeError, IndexError, ArithmeticError, UndefinedError):
         raise InputError(f"{claim}: is not as solve --out writes it; solve again") from None
-    target = folder / PAGE if path is None else path
-    check_target(target)
-    write_file(target, lambda file: file.write(html.encode()))
+
+
+def _written(found: Mapping[str, Any], files: Sequence[FileState]) -> list[FileState]:
+    """Of the files those that were written with `result.json`."""
     return [each for each in files if each.what in found.get("sha256", {})]
+
+
+def _expect_unchanged(files: Sequence[FileState], needed: set[str | None]) -> None:
+    known = {each.what: each for each in files}
+    for what in sorted(filter(None, needed)):
+        state = "not known" if what not in known else known[what].state
+        if state != "unchanged":
+            path = known[what].path if what in known else what
+            raise InputError(f"rows before and after are read again, and {path} is {state}; solve again")
 
 
 def _released_file(found: Mapping[str, Any], folder: Path | None) -> str | None:
@@ -153,13 +228,14 @@ def result_page(
     files: Sequence[FileState],
     *,
     title: str,
-    sample: pl.DataFrame | None = None,
+    sample: Mapping[str, Any] | None = None,
+    pairs: Mapping[str, Any] | None = None,
     author: str = "",
 ) -> str:
     """The page of a result.
 
     found: the object of `result.json`. folder: that of the result, from which all paths are seen; None where there is
-    none, and they are as they were given. sample: rows of the released table to show as they are. author: who asked.
+    none, and they are as they were given. sample, pairs: cells to show, from `samples`. author: who asked.
     """
     date = datetime.now(UTC).date().isoformat()
     described = found if folder is None else seen_from(found, folder)
@@ -167,10 +243,11 @@ def result_page(
     measures = described.get("measures")
     changed = _changed(described, files)
     answered = answers(described)
-    sections = ["Protection", *(["Three questions"] if answered else []), "What was asked"]
+    sections = ["Protection", *(["Three questions", "EMA Policy 0070"] if answered else []), "What was asked"]
     if measures is not None:
         sections += ["What was released", "Risk of re-identification", "Loss by column", "Group sizes"]
-    sections += ["Gap over time", *(["Sample of the released table"] if sample is not None else [])]
+    sections += ["Gap over time", *(["Before and after"] if pairs is not None else [])]
+    sections += ["Sample of the released table"] if sample is not None else []
     proof, inside = described.get("certificate"), {"certificate", *described.get("sha256", {})}
     return page(
         "result.html",
@@ -182,18 +259,20 @@ def result_page(
         lost=lost(described),
         required=requirements(described),
         answers=answered,
+        steps_of_ema=steps_of_ema(described) if answered else [],
         levels=levels(described),
         d=described,
         m=measures,
         verdicts=[("files have changed", "bad")] if changed else marks(described),
         changed=changed,
         proof=proof_sentence(described),
-        asked=_asked(described),
+        asked=asked(described),
         tiles=[] if measures is None else _tiles(described, measures),
         held=[[each[key] for key in HELD] for each in (measures or {}).get("sensitive", ())],
         bars=[] if measures is None else binned(measures["group_sizes"]),
         gap=_gap(described),
-        sample=None if sample is None else _sample(sample),
+        sample=sample,
+        pairs=pairs,
         certificate=None if proof is None else {**proof, "bound": in_words(Fraction(proof["bound"]))},
         check=_check(described, anonymized),
         anonymized=anonymized,
@@ -215,48 +294,6 @@ def _changed(described: Mapping[str, Any], files: Sequence[FileState]) -> str:
         f"{', '.join(written)} {verb} not as written: changed since, or gone. {are} not what was verified; "
         "all that follows is about what was written then."
     )
-
-
-def _asked(described: Mapping[str, Any]) -> list[tuple[str, str | None]]:
-    problem, given = described["problem"], described["input"]
-    roles = problem["roles"]
-    named = [each.get("sensitive") or [] for each in problem["requirements"]]
-    about = {name for each in named for name in ([each] if isinstance(each, str) else each)}
-    protected, bare = ([name for name in roles["sensitive"] if (name in about) == yes] for yes in (True, False))
-    recoding = RECODINGS.get(problem["recoding"], problem["recoding"])
-    if problem["patterns"] is not None:
-        recoding += f"; {counted(problem['patterns'], 'pattern')} allowed"
-    sides = [
-        f"a loss of at most {problem['cost_bound']}" if problem["cost_bound"] is not None else "",
-        f"at least {counted(problem['min_groups'], 'group')}" if problem["min_groups"] is not None else "",
-        f"at most {counted(problem['max_groups'], 'group')}" if problem["max_groups"] is not None else "",
-        "fully suppressed rows need no partners" if problem["suppressed_rows"] == "exempt" else "",
-    ]
-    goals = {"loss": "least loss", "min_groups": "fewest groups", "max_groups": "most groups"}
-
-    def words(before: str, names: Iterable[str], after: str = "") -> str:
-        return f"{before}{', '.join(names)}{after}" if names else ""
-
-    return [
-        ("model file", (given.get("model") or {}).get("file")),
-        ("table", f"{given['table']['source']}: {counted(problem['n'], 'row')}, {problem['t_in']:,} distinct"),
-        ("changed", words("quasi-identifiers ", roles["quasi_identifiers"])),
-        ("protected", words("sensitive ", protected)),
-        ("not protected", words("sensitive ", bare, ": no requirement is about it")),
-        (
-            "unit of protection",
-            words("", roles.get("unit", []), ": k counts its different values, not rows; it is removed"),
-        ),
-        ("removed", words("identifying ", roles["identifying"])),
-        ("dropped", words("", roles.get("dropped", []), ", which identify nobody")),
-        ("kept as they are", words("", [*roles["insensitive"], *roles["unclassified"]])),
-        ("how", recoding),
-        ("weights", ", ".join(f"{name} {weight}" for name, weight in given["weights"].items())),
-        ("goal", goals.get(problem["objective"], optimized(described))),
-        ("then", ", ".join(further(described).values())),
-        ("extended model", (described.get("extended") or {}).get("words")),
-        ("also", ", ".join(filter(None, sides))),
-    ]
 
 
 def _tiles(described: Mapping[str, Any], measures: Mapping[str, Any]) -> list[tuple[str, str, str]]:
@@ -317,13 +354,6 @@ def _gap(described: Mapping[str, Any]) -> dict[str, Any]:
         "what": optimized(described),
         "nothing": "No solution of the extended model" if described.get("extended") else ASKED.capitalize(),
     }
-
-
-def _sample(sample: pl.DataFrame) -> dict[str, Any]:
-    odd = set(without_text(sample))  # lists and structures have no text
-    columns = [["…"] * sample.height if each.name in odd else text_of(each.alias("")).to_list() for each in sample]
-    rows = zip(range(1, sample.height + 1), *columns, strict=True)
-    return {"names": sample.columns, "rows": [["" if cell is None else cell for cell in row] for row in rows]}
 
 
 def _check(described: Mapping[str, Any], anonymized: str | None) -> dict[str, Any]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, counted
 from kanon_milp.problem.csv_files import default_delimiter
 from kanon_milp.problem.distances import SIMPLE
 from kanon_milp.problem.privacy import KAnonymity
@@ -128,6 +128,49 @@ def _not_said(described: Mapping[str, Any]) -> str:
     if extended and described["proof"] == "optimal" and described["message"]:
         said += f" Note: {described['message']}."
     return said
+
+
+def asked(described: Mapping[str, Any]) -> list[tuple[str, str | None]]:
+    """What was asked for: names, and what they are; empty, or None, where it was not."""
+    problem, given = described["problem"], described["input"]
+    roles = problem["roles"]
+    named = [each.get("sensitive") or [] for each in problem["requirements"]]
+    about = {name for each in named for name in ([each] if isinstance(each, str) else each)}
+    protected, bare = ([name for name in roles["sensitive"] if (name in about) == yes] for yes in (True, False))
+    recoding = RECODINGS.get(problem["recoding"], problem["recoding"])
+    if problem["patterns"] is not None:
+        recoding += f"; {counted(problem['patterns'], 'pattern')} allowed"
+    sides = [
+        f"a loss of at most {problem['cost_bound']}" if problem["cost_bound"] is not None else "",
+        f"at least {counted(problem['min_groups'], 'group')}" if problem["min_groups"] is not None else "",
+        f"at most {counted(problem['max_groups'], 'group')}" if problem["max_groups"] is not None else "",
+        "fully suppressed rows need no partners" if problem["suppressed_rows"] == "exempt" else "",
+    ]
+    goals = {"loss": "least loss", "min_groups": "fewest groups", "max_groups": "most groups"}
+
+    def words(before: str, names: Iterable[str], after: str = "") -> str:
+        return f"{before}{', '.join(names)}{after}" if names else ""
+
+    return [
+        ("model file", (given.get("model") or {}).get("file")),
+        ("table", f"{given['table']['source']}: {counted(problem['n'], 'row')}, {problem['t_in']:,} distinct"),
+        ("changed", words("quasi-identifiers ", roles["quasi_identifiers"])),
+        ("protected", words("sensitive ", protected)),
+        ("not protected", words("sensitive ", bare, ": no requirement is about it")),
+        (
+            "unit of protection",
+            words("", roles.get("unit", []), ": k counts its different values, not rows; it is removed"),
+        ),
+        ("removed", words("identifying ", roles["identifying"])),
+        ("dropped", words("", roles.get("dropped", []), ", which identify nobody")),
+        ("kept as they are", words("", [*roles["insensitive"], *roles["unclassified"]])),
+        ("how", recoding),
+        ("weights", ", ".join(f"{name} {weight}" for name, weight in given["weights"].items())),
+        ("goal", goals.get(problem["objective"], optimized(described))),
+        ("then", ", ".join(further(described).values())),
+        ("extended model", (described.get("extended") or {}).get("words")),
+        ("also", ", ".join(filter(None, sides))),
+    ]
 
 
 def marks(described: Mapping[str, Any]) -> list[tuple[str, str]]:
