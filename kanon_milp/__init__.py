@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from kanon_milp.presolve.row_types import compress as compress
     from kanon_milp.problem import distances as distances
     from kanon_milp.problem.database_tables import write_table as write_table
+    from kanon_milp.problem.group_recoding import Boxes as Boxes
+    from kanon_milp.problem.group_recoding import Microaggregation as Microaggregation
     from kanon_milp.problem.hierarchies import Hierarchy as Hierarchy
     from kanon_milp.problem.privacy import *  # noqa: F403
     from kanon_milp.problem.problem import Problem as Problem
@@ -103,6 +105,7 @@ _HOMES = {
     "formulations.goals": ("exclude",),
     "formulations.row_assignment": ("p_row_assignment", "row_assignment"),
     "problem.database_tables": ("write_table",),
+    "problem.group_recoding": ("Boxes", "Microaggregation"),
     "problem.hierarchies": ("Hierarchy",),
     "studies": ("datasets",),
     "studies.model_content": ("write_model",),

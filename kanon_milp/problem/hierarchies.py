@@ -34,7 +34,7 @@ from kanon_milp.problem.generalization import (
     quantile_rows,
 )
 from kanon_milp.problem.side_files import read_hierarchy_rows
-from kanon_milp.problem.table import SYMBOL, open_frame
+from kanon_milp.problem.table import SYMBOL, Table, open_frame
 from kanon_milp.system.arrays import Ints32
 from kanon_milp.system.files import write_file
 
@@ -385,6 +385,20 @@ def _check_path(
                 f'{where}: levels are not nested: the label "{label}" of level{level} lies in another label of '
                 f"level{level + 1} than in {parent[level, label][1]}"
             )
+
+
+def check_cover(hierarchy: Hierarchy, name: str, domain: Sequence[Label], table: Table) -> None:
+    """Raise InputError for a value of a column that its hierarchy does not have. domain: the distinct values."""
+    missing = {value for value in domain if value not in hierarchy.paths}
+    if not missing:
+        return
+    row, first = next((row, each) for row, each in enumerate(table.column(name).to_list(), 1) if each in missing)
+    way_out = "add a row with an empty level0" if first is None else "add this value to level0"
+    raise InputError(
+        f'{table.source}: column "{name}", row {row}: the value ({kind_of(first)}) is not covered by '
+        f"{hierarchy.source}; {way_out} ({counted(len(missing), 'value')} {'is' if len(missing) == 1 else 'are'} not "
+        "covered)"
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)

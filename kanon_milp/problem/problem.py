@@ -11,6 +11,8 @@ from typing import Any, Literal
 from kanon_milp.errors import InputError, printable, type_in_words
 from kanon_milp.problem.arguments import integer, listed, one_of, text, wrong
 from kanon_milp.problem.exact import Number, exact_number
+from kanon_milp.problem.group_costs import GroupCost
+from kanon_milp.problem.group_recoding import Boxes, Microaggregation
 from kanon_milp.problem.privacy import KAnonymity, Requirement
 from kanon_milp.problem.privacy.base import bound_to, is_size_only
 from kanon_milp.problem.recoding import Recoding, Suppression
@@ -22,6 +24,7 @@ SuppressedRows = Literal["strict", "exempt"]
 OBJECTIVES = ("loss", "min_groups", "max_groups")
 SUPPRESSED_ROWS = ("strict", "exempt")
 NAMELESS = "problem"
+RECODINGS = "Suppression(), PatternMask(...), Hierarchies(...), Microaggregation(...) or Boxes(...)"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,7 +33,8 @@ class Problem:
 
     privacy: the requirement, or several, that each group must satisfy. requirements: the same, checked against the
     table, one for each sensitive attribute that is meant.
-    recoding: `Suppression()`, `PatternMask(...)` or `Hierarchies(...)`.
+    recoding: `Suppression()`, `PatternMask(...)` or `Hierarchies(...)`; of whole groups `Microaggregation(...)` or
+    `Boxes(...)`. group_cost: what groups of the table cost under one of these two, None under the others.
     cost_bound: largest allowed loss s (decision version: a proven "no" is a result).
     min_groups, max_groups: bounds on the number t_out of released row types (Homogeneity paper, section 3.1); equal
     for exact.
@@ -48,6 +52,7 @@ class Problem:
     suppressed_rows: SuppressedRows = "strict"
     name: str = NAMELESS
     requirements: tuple[Requirement, ...] = field(init=False, repr=False)
+    group_cost: GroupCost | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.table, Table):
@@ -56,7 +61,7 @@ class Problem:
                 "quasi_identifiers=[...]) or Table.from_frame(data_frame, quasi_identifiers=[...])"
             )
         if not isinstance(self.recoding, Recoding):
-            raise wrong("recoding", "Suppression(), PatternMask(...) or Hierarchies(...)", self.recoding)
+            raise wrong("recoding", RECODINGS, self.recoding)
         text(self.name, "name of the problem")
         asked = _listed(self.privacy)
         object.__setattr__(self, "privacy", asked)
@@ -76,6 +81,25 @@ class Problem:
             raise InputError(f"min_groups = {self.min_groups} is larger than max_groups = {self.max_groups}")
         if self.cost_bound is not None:
             exact_number(self.cost_bound, "cost_bound")
+        cost = None
+        if isinstance(self.recoding, Microaggregation | Boxes) and not self.table.is_released:
+            cost = self.recoding.bound_to(self.table)
+            self._refuse_for_groups()
+        object.__setattr__(self, "group_cost", cost)
+
+    def _refuse_for_groups(self) -> None:
+        """Raise InputError for what only recodings of rows have."""
+        asked = {
+            f"objective {self.objective}": self.objective != "loss",
+            "min_groups": self.min_groups is not None,
+            "max_groups": self.most_groups is not None,
+            "cost_bound": self.cost_bound is not None,
+            f"suppressed_rows {self.suppressed_rows}": self.suppressed_rows != "strict",
+            "k-anonymity of a set of quasi-identifiers": not self.separable,
+        }
+        for what, is_asked in asked.items():
+            if is_asked:
+                raise InputError(f"{what} is not supported with the recoding {self.recoding.kind}; leave it out")
 
     @property
     def title(self) -> str:

@@ -3,11 +3,11 @@
 A *level vector* has one generalization level per quasi-identifier. Suppression is the hierarchy with two levels, so a
 pattern of the pattern-guided paper (□ keep, ⋆ suppress) is a level vector, and a pattern mask a set of them.
 
-The three kinds of recodings here are all there are: formulations, bounds, the verifier and certificates know level
-vectors and hierarchies, and the union `Recoding` is closed. What is open is what they are made of: any nested hierarchy
-of each column (`Hierarchy`, from a file or a dict), any set of level vectors (`PatternMask`), any weights and level
-costs that never fall. Local changes of cells that no level vector describes (noise, swapping, microaggregation), groups
-of values that are not nested, and losses that are no sum over cells do not fit.
+The three kinds of recodings here are all there are of cells: formulations, bounds, the verifier and certificates know
+level vectors and hierarchies, and the union `Recoding` is closed. What is open is what they are made of: any nested
+hierarchy of each column (`Hierarchy`, from a file or a dict), any set of level vectors (`PatternMask`), any weights and
+level costs that never fall. Recodings of whole groups, whose loss is no sum over rows, are in `group_recoding`. Local
+changes of cells such as noise and swapping, and groups of values that are not nested, do not fit.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ from kanon_milp.problem.arguments import (
 )
 from kanon_milp.problem.costs import given_costs
 from kanon_milp.problem.exact import Number, exact_number
-from kanon_milp.problem.hierarchies import ColumnLevels, Hierarchy, Label, column_levels
+from kanon_milp.problem.group_recoding import Boxes, Microaggregation
+from kanon_milp.problem.hierarchies import ColumnLevels, Hierarchy, Label, check_cover, column_levels
 from kanon_milp.problem.side_files import read_side_frame
 from kanon_milp.problem.table import Table
 from kanon_milp.system.arrays import Ints, Ints32
@@ -255,7 +256,7 @@ def _hierarchy(value: Any, what: str) -> Hierarchy:
     return Hierarchy(value, what)
 
 
-Recoding = Suppression | PatternMask | Hierarchies
+Recoding = Suppression | PatternMask | Hierarchies | Microaggregation | Boxes
 
 
 Choice = Callable[[Sequence[ColumnLevels]], NDArray[np.int16] | None]
@@ -333,6 +334,8 @@ def recoded_columns(recoding: Recoding, table: Table, domains: Sequence[Sequence
     domains: per quasi-identifier its distinct values (None: missing). Raises InputError for unknown columns, bad
     weights, and a value that a hierarchy does not cover.
     """
+    if isinstance(recoding, Microaggregation | Boxes):
+        raise InputError(f"this works on levels of cells, which the recoding {recoding.kind} does not have")
     names = table.quasi_identifiers
     for what, named in (
         ("weights", list(recoding.weights)),
@@ -352,7 +355,7 @@ def recoded_columns(recoding: Recoding, table: Table, domains: Sequence[Sequence
                     f'{hierarchy.source}: column "{name}": a hierarchy may have at most {MAX_LEVELS:,} levels, '
                     f"found {hierarchy.height + 1:,}"
                 )
-            _check_cover(hierarchy, name, domain, table)
+            check_cover(hierarchy, name, domain, table)
         of_label = recoding.costs if isinstance(recoding.costs, str) else recoding.costs.get(name)
         given = recoding.level_costs.get(name) if of_label is None else of_label
         weight = exact_number(recoding.weights.get(name, 1), f'weight of column "{name}"')
@@ -491,19 +494,6 @@ def _with_costs(columns: Sequence[ColumnLevels], vectors: NDArray[np.int16], *, 
     return Levels(tuple(columns), vectors, (sums // divisor).astype(np.int64), Fraction(divisor, denominator), cells)
 
 
-def _check_cover(hierarchy: Hierarchy, name: str, domain: Sequence[Label], table: Table) -> None:
-    missing = {value for value in domain if value not in hierarchy.paths}
-    if not missing:
-        return
-    row, first = next((row, each) for row, each in enumerate(table.column(name).to_list(), 1) if each in missing)
-    way_out = "add a row with an empty level0" if first is None else "add this value to level0"
-    raise InputError(
-        f'{table.source}: column "{name}", row {row}: the value ({kind_of(first)}) is not covered by '
-        f"{hierarchy.source}; {way_out} ({counted(len(missing), 'value')} {'is' if len(missing) == 1 else 'are'} not "
-        "covered)"
-    )
-
-
 def describe_vector(vector: Sequence[int], columns: Sequence[ColumnLevels]) -> str:
     """Write a level vector as in a mask file: keep, * or the level number, separated by commas."""
     cells = ("keep" if v == 0 else "*" if v == c.height else str(v) for v, c in zip(vector, columns, strict=True))
@@ -559,7 +549,7 @@ def read_recoding(
         if mask is not None:
             raise InputError("a pattern mask says which levels are allowed, and so do levels; name one of the two")
         found = read_recoding(columns, None, hierarchies, weights, level_costs, encoding, made, costs)
-        assert not isinstance(found, PatternMask)
+        assert isinstance(found, Suppression | Hierarchies)
         return with_levels(found, columns, levels)
     given = dict(weights or {})
     patterns = mask if mask is None or isinstance(mask, PatternMask) else PatternMask.read(mask, given, encoding)

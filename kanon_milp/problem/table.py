@@ -238,10 +238,16 @@ class Table:
         return self.keys[name].alias("")
 
     def released(self, columns: Mapping[str, pl.Series]) -> Any:
-        """Return the user's own kind of data frame with these columns (text) in place of the old ones, and without the
-        identifying ones; row order kept. A column in which nothing is generalized stays what it was, with its type."""
+        """Return the user's own kind of data frame with these columns (text or float64) in place of the old ones, and
+        without the identifying ones; row order kept. A column in which nothing is generalized stays what it was, with
+        its type."""
         replace = [
-            nw.new_series(name, series.to_list(), nw.String(), backend=self.frame.implementation)
+            nw.new_series(
+                name,
+                series.to_list(),
+                nw.String() if series.dtype == pl.String else nw.Float64(),
+                backend=self.frame.implementation,
+            )
             for name, series in columns.items()
             if not series.equals(self.keys[name])
         ]

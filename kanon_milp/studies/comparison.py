@@ -18,8 +18,7 @@ from kanon_milp.methods.result import Result
 from kanon_milp.methods.solve import solve
 from kanon_milp.problem.arguments import instance_of, listed, one_of, text, wrong
 from kanon_milp.problem.column_values import numbers_of
-from kanon_milp.problem.generalization import written
-from kanon_milp.problem.hierarchies import Label
+from kanon_milp.problem.group_costs.boxes import box
 from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.studies.metrics import Metrics, measure
 from kanon_milp.studies.pages.charts import COLOURS
@@ -60,30 +59,9 @@ def boxes(result: Result | Problem, groups: Sequence[int] | Ints | None = None) 
         values = table.column(name).unique().to_list()
         numbers = numbers_of(values, "point" if table.frame.schema[name].is_numeric() else None)
         known = {} if numbers.doubt else numbers.of
-        label = {group: _box(values, known, table.symbol) for group, values in cells.rows()}
+        label = {group: box(values, known, table.symbol) for group, values in cells.rows()}
         columns[name] = pl.Series(name, [label[group] for group in groups.tolist()], dtype=pl.String)
     return table.released(columns)
-
-
-def _box(values: list[Label], numbers: Mapping[str, Fraction], symbol: str) -> Label:
-    """The narrowest cell that holds these values. numbers: of the values that are some."""
-    if len(values) == 1:
-        return values[0]
-    present = [value for value in values if value is not None]
-    if len(present) < len(values):
-        return symbol
-    known = [numbers[value] for value in present if value in numbers]
-    if len(known) < len(present):
-        return "{" + ", ".join(sorted(map(_quoted, present))) + "}"
-    low, high = min(known), max(known)
-    if low >= 0 and all(each.denominator == 1 for each in known):
-        return f"{written(low)}-{written(high)}"
-    return f"[{written(low)}, {written(high)}]"
-
-
-def _quoted(value: str) -> str:
-    """A member of a set; in double quotes where it could be read as several."""
-    return '"' + value.replace('"', '""') + '"' if set(value) & set(',;|~"{}') or value != value.strip() else value
 
 
 BASELINES = ("m_approximation", "mondrian", "mondrian_relaxed", "full_domain", "greedy")
