@@ -128,4 +128,4 @@ def test_what_only_rows_have_is_refused() -> None:
     for changed in ({"objective": "min_groups"}, {"min_groups": 2}, {"cost_bound": 3}, {"suppressed_rows": "exempt"}):
         table = km.Table.from_frame(pl.DataFrame(VALUES), list(VALUES))
         with pytest.raises(km.InputError, match="not supported with the recoding microaggregation"):
-            km.Problem(table, km.KAnonymity(2), km.Microaggregation(), **changed)  # type: ignore[arg-type]
+            km.Problem(table, km.KAnonymity(2), km.Microaggregation(), **changed)
