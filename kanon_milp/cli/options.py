@@ -133,7 +133,9 @@ def named(group: Any) -> Iterator[str]:
 class FileOptions:
     """How the table of a file or a database is read."""
 
-    query: Annotated[str | None, table_option(metavar="SQL", help="What to read of a database, in order.")] = None
+    query: Annotated[
+        str | None, table_option(metavar="SQL", help="SQL query that selects the rows of a database; order them.")
+    ] = None
     delimiter: Annotated[
         str | None,
         table_option(
@@ -142,17 +144,18 @@ class FileOptions:
         ),
     ] = None
     encoding: Annotated[
-        str | None, table_option(help="Of CSV files; default utf-8, or what a file is beyond doubt.")
+        str | None, table_option(help="Encoding of CSV files; default: UTF-8, or what a file clearly is.")
     ] = None
     missing_values: Annotated[
-        list[str] | None, table_option(metavar="NA,?", help="Texts in the table that stand for a missing value.")
+        list[str] | None, table_option(metavar="NA,?", help="Texts that mean a missing value.")
     ] = None
     no_header: Annotated[
-        bool, table_option("--no-header", help="No row names the columns: they are called column_1, column_2, ...")
+        bool,
+        table_option("--no-header", help="The table has no header row; its columns are called column_1, column_2, ..."),
     ] = False
     header: Annotated[
         list[str] | None,
-        table_option(metavar="A,B,C", help="The names of the columns, where no row of the table names them."),
+        table_option(metavar="A,B,C", help="Names of the columns of a table without a header row."),
     ] = None
 
     def arguments(self) -> dict[str, Any]:
@@ -185,7 +188,7 @@ class RoleOptions:
     ] = None
     unit: Annotated[
         str | None,
-        table_option(metavar="U", help="The column of who is protected, such as patient: k counts its values."),
+        table_option(metavar="U", help="Column that says whose row it is, such as patient: k counts its values."),
     ] = None
 
     def arguments(self, *, required: bool = True) -> dict[str, Any]:
@@ -247,7 +250,7 @@ class PrivacyOptions:
         privacy_option(
             "--k-of",
             metavar="A,B=5",
-            help="k-anonymity of what is released of some quasi-identifiers; once for each set.",
+            help="k-anonymity of some of the quasi-identifiers; give it once for each set.",
         ),
     ] = None
 
@@ -323,7 +326,7 @@ class RecodingOptions:
     ] = None
     quantiles: Annotated[
         list[str] | None,
-        recoding_option(metavar="PAY=16,4", help="Numbers in so many classes of about equally many rows."),
+        recoding_option(metavar="PAY=16,4", help="So many classes of about equally many rows."),
     ] = None
     dates: Annotated[
         list[str] | None,
@@ -334,11 +337,11 @@ class RecodingOptions:
         ),
     ] = None
     prefix: Annotated[
-        list[str] | None, recoding_option(metavar="ZIP=4,2", help="Codes by so many of their first characters.")
+        list[str] | None, recoding_option(metavar="ZIP=4,2", help="The first so many characters of codes.")
     ] = None
     level: Annotated[
         list[str] | None,
-        recoding_option(metavar="AGE=2", help="The level of a column in all rows, or some levels (AGE=1,2)."),
+        recoding_option(metavar="AGE=2", help="One level for all rows of a column, or the allowed ones (AGE=1,2)."),
     ] = None
     weight: Annotated[
         list[str] | None, recoding_option(metavar="A=2", help="Cost of suppressing a cell of a column.")

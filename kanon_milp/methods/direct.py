@@ -169,7 +169,7 @@ def settled(session: Session) -> Result | None:
     refuted = session.one_group()  # what the requirements say of themselves is held against a verified table
     if refuted is None:
         return session.end(Outcome().infeasible(("own bound",), prepared.obstacle))
-    said = "what the requirements say of themselves leaves no solution, which this table refutes"
+    said = "the requirements claim that no table satisfies them, but this verified table does"
     return session.end(replace(Outcome().failed(said), found=refuted))
 
 
@@ -287,7 +287,10 @@ def solve_direct(
     if stopped is StopReason.INFEASIBLE:
         stopped, message = StopReason.ERROR, f"{session.adapter.name} says infeasible, which this table refutes"
     if stopped is StopReason.UNBOUNDED:
-        stopped, message = StopReason.ERROR, f"{session.adapter.name} says unbounded, which this model cannot be"
+        stopped, message = (
+            StopReason.ERROR,
+            f"{session.adapter.name} reports an unbounded model, but this model is bounded",
+        )
     return session.end(outcome.stopped(stopped.value, message).with_table(table, scale))
 
 

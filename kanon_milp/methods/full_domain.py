@@ -43,8 +43,8 @@ NO_TABLE = "no level vector satisfies the requirements with so few rows suppress
 CUT_SHORT = "stopped after {:,} of {:,} level vectors, so there may be a better full-domain table"
 NONE_YET = "stopped after {:,} of {:,} level vectors, none of which gives a table; give more time"
 TOO_MANY = (
-    f"more than {MAX_LEVEL_VECTORS:,} level vectors are possible, and full-domain recoding looks at each of them; "
-    "a time limit ends that with the best table found, and greedy and mondrian list none"
+    f"more than {MAX_LEVEL_VECTORS:,} level vectors are possible, and full-domain recoding visits all of them; "
+    "set a time limit to get the best table found by then, or use greedy or mondrian, which list none"
 )
 
 

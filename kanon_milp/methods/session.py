@@ -301,7 +301,9 @@ class Session:
             report = session._released(assignment).report
             return outcome if report.ok else self._without_start(outcome, report.violations[0])
         if outcome.proof == "infeasible":
-            return replace(outcome.failed("infeasible is said, which the table to start with refutes"), found=given)
+            return replace(
+                outcome.failed("a proof of infeasibility was claimed, but the start table refutes it"), found=given
+            )
         goal = "loss" if self.problem.objective == "loss" else "number of groups"
         alone = "none" if reached is None else f"one with {goal} {in_words(reached)}"
         return outcome.with_table(given, Scale.of_problem(self.instance)).noted(

@@ -117,7 +117,9 @@ def solve_free_first(
     if result.exact_objective is not None and result.exact_objective <= found.objective:
         return result
     if result.proof == "infeasible":
-        return _ended(rest, so_far.failed("infeasible is said, which a verified table refutes"), found)
+        return _ended(
+            rest, so_far.failed("a proof of infeasibility was claimed, but a verified table refutes it"), found
+        )
     bound = Bound(result.exact_bound, result.backed_by)
     return _ended(rest, replace(so_far, bound=bound).stopped(result.stop_reason, result.message), found)
 

@@ -139,7 +139,7 @@ def absent_marks(frame: pl.DataFrame | pl.LazyFrame, fmt: CsvFormat, source: str
     absent = [f'"{mark}"' for mark in fmt.missing_values if mark not in there]
     if not absent:
         return ""
-    return f"{source}: no cell is {' or '.join(absent)}, which stands for a missing value (--missing-values)"
+    return f"{source}: no cell is {' or '.join(absent)}, although it was named as a missing value (--missing-values)"
 
 
 def _shown() -> pl.Expr:
@@ -333,7 +333,7 @@ def decoded(path: Path, raw: bytes, fmt: CsvFormat) -> tuple[bytes, CsvFormat]:
     fmt = replace(fmt, mark=marked, line_end=line_end, found=(), notes=())
     if encoding in (*UTF8, fmt.encoding):
         return content, replace(fmt, encoding=encoding)
-    note = f"{path}: is {encoding} text, and read so (--encoding names another)"
+    note = f"{path}: read as {encoding} text (name another encoding by --encoding)"
     return content, replace(fmt, encoding=encoding, found=("encoding",), notes=(note,))
 
 
@@ -382,10 +382,10 @@ def _with_delimiter(path: Path, head: str, more: bool, fmt: CsvFormat) -> CsvFor
         return fmt
     if len(fitting) == 1:
         fmt = replace(fmt, delimiter=fitting[0], found=(*fmt.found, "delimiter"))
-        note = f"{path}: its columns are divided by {spoken(fmt.delimiter)}, and read so"
+        note = f"{path}: its columns are divided by {spoken(fmt.delimiter)} (name another delimiter by --delimiter)"
     else:
         said = " and ".join(map(spoken, fitting))
-        note = f"{path}: {said} divide its rows evenly, and {spoken(fmt.delimiter)} is taken for the delimiter"
+        note = f"{path}: {said} divide its rows evenly; {spoken(fmt.delimiter)} was taken for the delimiter"
     return replace(fmt, notes=(*fmt.notes, f"{note} (--delimiter names another)"))
 
 

@@ -142,7 +142,7 @@ def new_table(database: Database, name: str, table: Any) -> Iterator[NewTable]:
 
 def _refuse_existing(database: Database) -> None:
     if database.file is not None and exists(database.file):
-        raise InputError(f"{database.file}: is there now, and was not before; another program has made it")
+        raise InputError(f"{database.file}: appeared while this command was running; another program has made it")
 
 
 def _fill(connection: Any, kind: Kind, name: str, columns: str, held: pl.DataFrame) -> None:

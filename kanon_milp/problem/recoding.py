@@ -509,7 +509,7 @@ def made_hierarchies(table: Table, makers: Makers) -> dict[str, Hierarchy]:
     for name in makers:
         if name not in names:
             known = among(name, names, "quasi-identifier")
-            raise InputError(f'{table.source}: "{name}" shall have a hierarchy, and is not a quasi-identifier{known}')
+            raise InputError(f'{table.source}: "{name}" was given a hierarchy, but is not a quasi-identifier{known}')
     found = {}
     for name, make in makers.items():
         source = f'{table.source}: column "{name}"{_how(make)}'

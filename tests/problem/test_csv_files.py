@@ -141,7 +141,7 @@ def test_a_delimiter_is_taken_where_there_is_no_doubt(
 
 def test_a_file_that_both_delimiters_divide_is_told_so(tmp_path: Path) -> None:
     path = put(tmp_path, b"Last, First;age\nSmith, J;3\n")
-    with pytest.warns(km.FileWarning, match='"," and ";" divide its rows evenly, and "," is taken'):
+    with pytest.warns(km.FileWarning, match='"," and ";" divide its rows evenly; "," was taken'):
         read_frame(path)
     assert read_both(path, CsvFormat.asked(path, ";"))[0] == ["Last, First", "age"]
 
@@ -209,7 +209,7 @@ def test_zero_bytes_are_read_and_told_with_their_lines(tmp_path: Path) -> None:
 )
 def test_western_text_is_read_as_cp1252(text: str, tmp_path: Path) -> None:
     path = put(tmp_path, f'a\n"{text}"\n"{text}"\nx\n'.encode("cp1252"))
-    with pytest.warns(km.FileWarning, match="is cp1252 text, and read so"):
+    with pytest.warns(km.FileWarning, match="read as cp1252 text"):
         assert read_frame(path)["a"][0] == text
 
 
@@ -293,7 +293,7 @@ def test_an_unknown_column_is_told_which_there_are(tmp_path: Path) -> None:
         (("solve", *asked, "--hierarchies", folder), f"no hierarchy of any quasi-identifier (files COLUMN.csv){known}"),
         (
             ("solve", *asked, "--numeric", "income=5"),
-            f'"income" shall have a hierarchy, and is not a quasi{rest}',
+            f'"income" was given a hierarchy, but is not a quasi{rest}',
         ),
         (("solve", *asked, "--weight", "income=5"), f'"income" is not a quasi-identifier{known}'),
     ):
