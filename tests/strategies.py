@@ -144,8 +144,8 @@ def without_label_costs(case: Case) -> Case:
 
 
 def priceable(case: Case) -> Case:
-    """Without a mask, and without costs of labels."""
-    return replace(without_label_costs(case), vectors=None)
+    """Without a mask."""
+    return replace(case, vectors=None)
 
 
 def drawn_tree(rng: Random, values: Sequence[str | None]) -> dict[str | None, tuple[str | None, ...]]:

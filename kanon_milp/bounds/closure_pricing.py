@@ -52,25 +52,16 @@ class ClosurePricing(PatternPricing):
         self, problem: Problem, types: RowTypes, params: Parameters = DEFAULT, limit: Limit = NO_LIMIT
     ) -> None:
         """limit: of all looks; what is not known by then proves nothing. Raises ValueError where closed candidates are
-        not enough, or what they cost depends on their labels."""
+        not enough."""
         self._limit = limit
         if not pricing_suffices(problem):
-            raise ValueError("this problem needs candidates that are not closed, or costs of labels")
+            raise ValueError("this problem needs candidates that are not closed")
         self.root, self.types, self._params = root_instance(problem, types), types, params.of(ClosurePricingParameters)
         self._axes = [Axis.of(column, types.codes[:, j]) for j, column in enumerate(self.root.levels.columns)]
         self._column = np.repeat(np.arange(len(self._axes)), [axis.top for axis in self._axes])
         labels = [axis.label[: axis.top] for axis in self._axes]
         self._bits: Ints32 = np.ascontiguousarray(np.concatenate(labels).T, dtype=np.int32)
-        # what each class loses, column by column, with all others at the lowest one
-        lowest = np.array([axis.levels[0] for axis in self._axes], np.int16)
-        vectors = [lowest]
-        for j, axis in enumerate(self._axes):
-            for level in axis.levels.tolist():
-                vectors.append(np.where(np.arange(len(lowest)) == j, level, lowest).astype(np.int16))
-        costs = recode(problem, types, lambda _: np.stack(vectors)).costs
-        ends = 1 + np.cumsum([axis.top + 1 for axis in self._axes])
-        rises = [np.diff(costs[end - axis.top - 1 : end]) for end, axis in zip(ends, self._axes, strict=True)]
-        self._delta: Ints = np.concatenate(rises)
+        self._delta = self._rises()
         # columns of many values first: two rows are soon told apart
         order = np.argsort([-len(np.unique(column)) for column in self._bits.T], kind="stable")
         self._order, self._words = order, -(-max(len(order), 1) // 32)
@@ -78,10 +69,30 @@ class ClosurePricing(PatternPricing):
         self._known: dict[tuple[int, bytes], int] = {}
         top = int(self.places(self.root.levels.top[None, :])[0])
         self._exempt = top if self.root.exempt_reading else -1
-        whole = [axis.levels[axis.classes(self.root.candidates.covers)] for axis in self._axes]
-        self._whole = np.unique([*self.places(np.stack(whole, axis=1)), *([top] if self._exempt >= 0 else [])])
+        self._whole = np.unique([*self.places(self._closure_of_all()), *([top] if self._exempt >= 0 else [])])
         self.cell = max(float(self.root.levels.costs.max()) / len(self._axes), 1.0)
         self._narrower = 1.0  # times as much as was asked for is listed, so that it is not too much
+
+    def _rises(self) -> Ints:
+        """What each bit loses, int64 (1, bits), or (t, bits) where that depends on labels."""
+        cells = self.root.levels.cells
+        if cells is not None:
+            return np.concatenate([np.diff(axis.costs(c), axis=0) for axis, c in zip(self._axes, cells, strict=True)]).T
+        # what each class loses, column by column, with all others at the lowest one
+        lowest = np.array([axis.levels[0] for axis in self._axes], np.int16)
+        vectors = [lowest]
+        for j, axis in enumerate(self._axes):
+            for level in axis.levels.tolist():
+                vectors.append(np.where(np.arange(len(lowest)) == j, level, lowest).astype(np.int16))
+        costs = recode(self.root.problem, self.types, lambda _: np.stack(vectors)).costs
+        ends = 1 + np.cumsum([axis.top + 1 for axis in self._axes])
+        rises = [np.diff(costs[end - axis.top - 1 : end]) for end, axis in zip(ends, self._axes, strict=True)]
+        return np.concatenate(rises)[None, :]
+
+    def _lines(self, order: Ints, scale: int, kind: np.dtype[Any]) -> NDArray[Any]:
+        """What bits lose, in the order of the kernel, of row types in this order."""
+        rises = self._delta if len(self._delta) == 1 else self._delta[order]
+        return np.ascontiguousarray(rises[:, self._order] * scale, dtype=kind)
 
     def places(self, vectors: NDArray[np.integer[Any]]) -> Ints:
         """Numbers of the level vectors that have the classes of these; of those that were not known, new ones."""
@@ -110,12 +121,9 @@ class ClosurePricing(PatternPricing):
         p, kind, t = self._params, multipliers.dtype, self.types.count
         order = np.argsort(-multipliers, kind="stable")
         label = np.ascontiguousarray(self._bits[order][:, self._order])
-        delta = (self._delta[self._order] * scale).astype(kind)
-        table = np.zeros((4 * self._words, 256), kind)
-        for b, each in enumerate(delta):
-            table[b >> 3] += each * ((np.arange(256) >> (b & 7)) & 1).astype(kind)
+        delta = self._lines(order, scale, kind)
         counts, need = self.types.counts[order].astype(kind), kind.type(self.root.least[0])
-        costs = int(delta.sum()) + int(np.abs(multipliers).max()) + 1
+        costs = int(delta.sum(axis=1).max()) + int(np.abs(multipliers).max()) + 1
         steps = int(max(min(p.sets, NEVER // (costs * (self.types.n + 1))), 1))
         sums, seed, left, pairs = [], 0, p.sets + t, 0
         vectors: list[Ints] = []
@@ -124,8 +132,8 @@ class ClosurePricing(PatternPricing):
         while seed < t:
             before = seed
             total, seed, seen, words, _, indptr, found = price_closures(
-                label, delta, table, counts, multipliers[order], need, kind.type(threshold), kind.type(margin), listed,
-                self._exempt >= 0, seed, min(steps, left), p.pairs - pairs, self._over,
+                label, delta, counts, multipliers[order], need, kind.type(0), kind.type(threshold), kind.type(margin),
+                listed, self._exempt >= 0, seed, min(steps, left), p.pairs - pairs, self._over,
             )  # fmt: skip
             left -= seen
             pairs += len(found)
@@ -138,8 +146,10 @@ class ClosurePricing(PatternPricing):
             lengths.append(np.diff(indptr))
             members.append(found)
         bits = (np.concatenate(vectors)[:, :, None] >> np.arange(32)) & 1
-        vector, length = self._places_of_bits(bits.reshape(len(bits), 32 * self._words)), np.concatenate(lengths)
-        member = order.astype(np.int32)[np.concatenate(members)]
+        length, member = np.concatenate(lengths), order.astype(np.int32)[np.concatenate(members)]
+        bits = bits.reshape(len(bits), 32 * self._words)[:, : len(self._order)]
+        first = np.zeros(len(bits), np.int64) if len(self._delta) == 1 else member[np.cumsum(length) - length]
+        vector = self._places_of_bits(bits | (self._delta[first][:, self._order] == 0))
         if self._exempt >= 0:  # one group of all rows, of any size
             loss = (self.root.levels.costs[0] * scale).astype(kind)
             least = int(replace(self.root, exempt=np.ones(1, bool)).least[0])
@@ -158,12 +168,13 @@ class ClosurePricing(PatternPricing):
         return min(sum((taken.astype(reduced.dtype) * reduced[order]).tolist()), 0)
 
     def _places_of_bits(self, bits: Ints) -> Ints:
-        """Numbers of the level vectors that these bits, in the kernel's order, stand for."""
+        """Numbers of the level vectors that these bits, in the kernel's order, stand for: columns rise up to the first
+        that is not there."""
         back = np.empty(len(self._order), np.int64)
         back[self._order] = np.arange(len(self._order))
         of_column = np.zeros((len(bits), len(self._axes)), np.int64)
         for j in range(len(self._axes)):
-            of_column[:, j] = bits[:, back[self._column == j]].sum(axis=1)
+            of_column[:, j] = np.cumprod(bits[:, back[self._column == j]], axis=1).sum(axis=1)
         vectors = [axis.levels[of_column[:, j]] for j, axis in enumerate(self._axes)]
         return self.places(np.stack(vectors, axis=1))
 
@@ -172,7 +183,8 @@ class ClosurePricing(PatternPricing):
         leaves out."""
         need = min(int(self.root.least[0]), self.types.n)
         label = np.ascontiguousarray(self._bits[:, self._order])
-        delta, counts = self._delta[self._order].astype(np.float64), self.types.counts.astype(np.float64)
+        delta = self._lines(np.arange(self.types.count), 1, np.dtype(np.float64))
+        counts = self.types.counts.astype(np.float64)
         found: Floats = nearest_costs(label, delta, counts, np.float64(need), self._over)
         return found
 

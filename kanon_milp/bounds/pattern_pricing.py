@@ -62,10 +62,9 @@ class PatternPricing:
     """
 
     def __init__(self, problem: Problem, types: RowTypes) -> None:
-        """Raises TooManyLevelVectorsError, and ValueError where closed candidates are not enough, or what they
-        cost depends on their labels."""
-        if not closures_suffice(problem) or problem.recoding.costs:
-            raise ValueError("this problem needs candidates that are not closed, or costs of labels")
+        """Raises TooManyLevelVectorsError, and ValueError where closed candidates are not enough."""
+        if not closures_suffice(problem):
+            raise ValueError("this problem needs candidates that are not closed")
         self.root, self.types = root_instance(problem, types), types
         self._axes = [Axis.of(column, types.codes[:, j]) for j, column in enumerate(self.root.levels.columns)]
         self._used = [j for j, axis in enumerate(self._axes) if axis.top]
@@ -91,14 +90,37 @@ class PatternPricing:
         self._label = np.zeros((len(labels), max(self._heights, default=1), types.count), np.int32)
         for label, each in zip(self._label, labels, strict=True):
             label[: len(each)] = each
+        self._costs: tuple[Ints, Ints] = np.zeros((0, 0), np.int64), np.zeros((0, 0), np.int64)
+        self._cheaper = np.zeros((0, 0, 0), np.int32)
+        if levels.cells is not None:
+            costs = [self._axes[j].costs(levels.cells[j]) for j in self._used]
+            self._costs = _lost(costs[:split], types.count), _lost(costs[split:], types.count)
+            self._cheaper = np.full(self._label.shape, -1, np.int32)
+            for cheaper, cost in zip(self._cheaper, costs, strict=True):
+                for c in range(1, len(cost)):
+                    cheaper[c] = np.where(cost[c - 1] < cost[c], c - 1, cheaper[c - 1])
+                cheaper[: len(cost) - 1][cost[:-1] == cost[1:]] = -2
         top = int(self.places(self.root.levels.top[None, :])[0])
         self._exempt = top if self.root.exempt_reading else -1
         self.least = np.full(count, self.root.least[0], np.int64)
         if self._exempt >= 0:
             self.least[top] = replace(self.root, exempt=np.ones(1, bool)).least[0]
-        whole = [axis.levels[axis.classes(self.root.candidates.covers)] for axis in self._axes]
-        self._whole = np.unique([*self.places(np.stack(whole, axis=1)), *([top] if self._exempt >= 0 else [])])
+        self._whole = np.unique([*self.places(self._closure_of_all()), *([top] if self._exempt >= 0 else [])])
         self.cell = max(float(self.levels.costs.max()) / len(self._axes), 1.0)
+
+    def _closure_of_all(self) -> NDArray[np.integer[Any]]:
+        """The level vector of the closed candidate of all row types, (1, m): from their lowest shared labels up to the
+        last that cost the same."""
+        classes, cells = (
+            [int(axis.classes(self.root.candidates.covers)[0]) for axis in self._axes],
+            self.root.levels.cells,
+        )
+        for j, axis in enumerate(self._axes if cells is not None else ()):
+            assert cells is not None
+            cost = axis.costs(cells[j])[:, 0].tolist()
+            while classes[j] < axis.top and cost[classes[j]] == cost[classes[j] + 1]:
+                classes[j] += 1
+        return np.array([[axis.levels[c] for axis, c in zip(self._axes, classes, strict=True)]])
 
     def _divided(self, at: int) -> tuple[list[int], list[int]]:
         return self._heights[:at], self._heights[at:]
@@ -119,19 +141,26 @@ class PatternPricing:
         first, second = (np.take(half, order, axis=1) for half in self._halves)
         of_first, of_second = self._of_half
         cost, least, counts = (each.astype(kind) for each in (self.levels.costs * scale, self.least, self.types.counts))
-        below, taken = np.empty(self.levels.count, kind), np.zeros(self.types.count, kind)
+        by_label = len(self._cheaper) > 0
+        lost = [
+            np.take(each * scale, order, axis=1).astype(kind) if by_label else each.astype(kind) for each in self._costs
+        ]
+        below = np.empty(self.levels.count, kind)
         vector, _, indptr, members = price_vectors(
-            first, second, of_first, of_second, np.take(self._label, order, axis=2), self._classes, self._exempt,
-            cost, least, counts[order], multipliers[order], kind.type(threshold), kind.type(margin), listed,
-            below, taken,
+            first, second, of_first, of_second, *lost, np.take(self._label, order, axis=2),
+            np.take(self._cheaper, order, axis=2) if by_label else self._cheaper, self._classes, self._exempt, True,
+            cost, least, counts[order], multipliers[order], kind.type(0), kind.type(threshold), kind.type(margin),
+            listed, below,
         )  # fmt: skip
         return below, vector, indptr, order.astype(np.int32)[members]
 
     def cheapest(self) -> Floats:
         """Multipliers to begin with: what a row of each type loses at least, so that no φ_g is negative."""
-        found = np.full(self.types.count, -1, np.int64)
-        cheapest_vectors(*self._halves, *self._of_half, self.least, self.types.counts, found)
-        return self.levels.costs[found].astype(np.float64)
+        found = np.empty(self.types.count, np.int64)
+        cheapest_vectors(
+            *self._halves, *self._of_half, *self._costs, self.levels.costs, self.least, self.types.counts, found
+        )
+        return found.astype(np.float64)
 
     def value(self, multipliers: Floats) -> float:
         """L in floating point."""
@@ -206,9 +235,9 @@ class PatternPricing:
         vector = np.empty(len(keys), np.int32)
         vector[number.reshape(-1)] = at
         support = supports(self.types.counts, of_pair.astype(np.int32), member, len(keys))
-        candidates = Candidates(
-            vector, self.levels.costs[vector], support, indptr_of(np.bincount(of_pair, minlength=len(keys))), member
-        )
+        indptr = indptr_of(np.bincount(of_pair, minlength=len(keys)))
+        cost = self.levels.row_costs(vector, self.types.codes[member[indptr[:-1]]])
+        candidates = Candidates(vector, cost, support, indptr, member)
         exempt = np.asarray(vector == self._exempt)
         return replace(self.root, levels=self.levels, candidates=candidates, exempt=exempt), keys
 
@@ -233,6 +262,13 @@ def _told_apart(labels: list[Ints32], types: int) -> Ints32:
         key = mixed_key(at, [int(each.max()) + 1 for each in at]) if at else np.zeros(types, np.int64)
         found.append(np.unique(key, return_inverse=True)[1].reshape(-1))
     return np.array(found, np.int32)
+
+
+def _lost(costs: list[Ints], types: int) -> Ints:
+    """For each choice of a class in each of these columns what each row type loses, int64 (choices, t)."""
+    choices = np.ndindex(*[len(cost) for cost in costs])
+    nothing = np.zeros(types, np.int64)
+    return np.array([sum((cost[c] for cost, c in zip(costs, choice, strict=True)), nothing) for choice in choices])
 
 
 class _Boxed(Evaluator):

@@ -16,9 +16,9 @@ cdef inline Number _phi(
 @cython.locals(
     types="Py_ssize_t", bits="Py_ssize_t", kind=object, found=Number[::1], near=Number[::1], rows=Number[::1],
     held="Py_ssize_t", size=Number, loss=Number, i="Py_ssize_t", j="Py_ssize_t", b="Py_ssize_t", p="Py_ssize_t",
-    work="Py_ssize_t", ended=bint)
+    work="Py_ssize_t", ended=bint, line="Py_ssize_t")
 cpdef object nearest_costs(
-    const int[:, ::1] label, const Number[::1] delta, const Number[::1] counts, Number need, object over)
+    const int[:, ::1] label, const Number[:, ::1] delta, const Number[::1] counts, Number need, object over)
 
 @cython.locals(
     types="Py_ssize_t", bits="Py_ssize_t", words="Py_ssize_t", kind=object, zero=Number, none=Number,
@@ -31,8 +31,9 @@ cpdef object nearest_costs(
     p="Py_ssize_t", q="Py_ssize_t", j="Py_ssize_t", b="Py_ssize_t", c="Py_ssize_t", k="Py_ssize_t", e="Py_ssize_t",
     loss=Number, w=Number, fresh=bint, closed=bint, same=bint, whole=bint, promising=bint, value=Number, size=Number,
     first="Py_ssize_t", last="Py_ssize_t", price=Number, chosen="Py_ssize_t", word="long long", end="Py_ssize_t",
-    work="Py_ssize_t", ended=bint)
+    work="Py_ssize_t", ended=bint, table=Number[:, ::1], limit=Number, wide=Number, line="Py_ssize_t",
+    begun="Py_ssize_t")
 cpdef object price_closures(
-    const int[:, ::1] label, const Number[::1] delta, const Number[:, ::1] table, const Number[::1] counts,
-    const Number[::1] multipliers, Number need, Number threshold, Number margin, bint listed, bint without_top,
+    const int[:, ::1] label, const Number[:, ::1] delta, const Number[::1] counts,
+    const Number[::1] multipliers, Number need, Number added, Number threshold, Number margin, bint listed, bint without_top,
     Py_ssize_t seed, Py_ssize_t steps, Py_ssize_t room, object over)

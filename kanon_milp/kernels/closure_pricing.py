@@ -4,6 +4,8 @@ threshold.
 The lowest labels that two rows share are a set of bits (column, class), those classes of the column in which they are
 not alike; the closure of some rows is the union of these sets of the first of them and each other one, so the class of
 a column is the number of its bits. Costs do not fall from class to class, so what a closure loses is a sum over bits.
+Where costs depend on labels it is one as well, of bits that lose what the labels of the first row do. A bit that loses
+nothing is left out: the labels of a closure go up to the last ones that cost the same.
 
 Row types come by falling λ. A closed candidate belongs to the first row type i that it covers, so each is found once:
 by sets of rows after i, in order, none of which covers a row that comes before it in that order (prefix-preserving
@@ -80,10 +82,10 @@ def nearest_costs(
 ) -> NDArray[Scalar]:  # fmt: skip
     """For each row type what the closure with the nearest others loses, so many that they have `need` rows.
 
-    label: int32 (t, bits), of no bits where nothing loses; delta: (bits,), what a bit loses; counts: (t,), together
-    `need` or more. over: whether it shall end; what was not found by then is 0.
+    label: int32 (t, bits), of no bits where nothing loses; delta: (t or 1, bits), what a bit loses, of each row type or
+    of all; counts: (t,), together `need` or more. over: whether it shall end; what was not found by then is 0.
     """
-    types, bits = len(counts), len(delta)
+    types, bits = len(counts), label.shape[1]
     kind = np.asarray(delta).dtype
     found, near, rows = np.zeros(types, kind), np.empty(types + 1, kind), np.empty(types + 1, kind)
     work, ended = WORK, False
@@ -96,12 +98,13 @@ def nearest_costs(
                 if ended:
                     break
             work += types
+            line = i if len(delta) > 1 else 0
             held, size = 0, counts[i] - counts[i]
             for j in range(types):
                 loss, b = need - need, 0
                 while b < bits and (size < need or loss < near[held - 1]):
                     if label[i, b] != label[j, b]:
-                        loss += delta[b]
+                        loss += delta[line, b]
                     b += 1
                 if size >= need and loss >= near[held - 1]:
                     continue
@@ -120,26 +123,27 @@ def nearest_costs(
 
 
 def price_closures(
-    label: Ints32, delta: NDArray[Scalar], table: NDArray[Scalar], counts: NDArray[Scalar],
-    multipliers: NDArray[Scalar], need: Scalar, threshold: Scalar, margin: Scalar, listed: bool, without_top: bool,
-    seed: int, steps: int, room: int, over: Callable[[], bool],
+    label: Ints32, delta: NDArray[Scalar], counts: NDArray[Scalar], multipliers: NDArray[Scalar], need: Scalar,
+    added: Scalar, threshold: Scalar, margin: Scalar, listed: bool, without_top: bool, seed: int, steps: int, room: int,
+    over: Callable[[], bool],
 ) -> tuple[Scalar, int, int, Ints, NDArray[Scalar], Ints, Ints32]:  # fmt: skip
     """Σ min(0, φ) over the closed candidates that belong to row types from one on, and those with φ below the
-    threshold.
+    threshold; φ with what is added.
 
-    label: int32 (t, bits), at each bit what tells row types apart; delta, table: what bits lose, more than nothing, as
-    in `_loss`, a byte for eight bits, four bytes for 32. counts, multipliers: (t,), n and λ, falling. need: κ ≥ 1.
-    threshold ≥ 0. without_top: the candidate that has all bits is left out. seed: the first row type whose candidates
-    count. steps: sets that are looked at, at most; room: pairs that are listed, at most; over: whether it shall end.
+    label: int32 (t, bits), at each bit what tells row types apart; delta: (t or 1, bits), what bits lose, of each row
+    type or of all. counts, multipliers: (t,), n and λ, falling. need: κ ≥ 1. threshold ≥ 0. without_top: the candidate
+    that has all bits is left out. seed: the first row type whose candidates count. steps: sets that are looked at, at
+    most; room: pairs that are listed, at most; over: whether it shall end.
 
     Returns the sum, the first row type whose candidates are not among it (t where all are), and how many sets were
-    looked at; and, if they are to be listed, of each candidate with φ < threshold its bits, int64 (candidates, words of
-    32), φ, and its cover as (indptr, members): the row types with w - λ below the margin, and at least those that its
-    group is made of.
+    looked at; and, if they are to be listed, of each candidate with φ < threshold its bits that lose something, int64
+    (candidates, words of 32), φ, and its cover as (indptr, members): the row types with w - λ below the margin, and at
+    least those that its group is made of.
     """
-    types, bits, words = len(counts), len(delta), len(table) // 4
+    types, bits = len(counts), label.shape[1]
+    words = (max(bits, 1) + 31) // 32
     kind = np.asarray(delta).dtype
-    zero = need - need
+    zero, table = need - need, np.zeros((4 * words, 256), kind)
     none = np.asarray(np.inf if kind.kind == "f" else np.iinfo(np.int64).max).astype(kind).item()
     unlike, every = np.zeros((types, words), np.int64), np.zeros(words, np.int64)
     held, cost = np.zeros((bits + 2, words), np.int64), np.zeros(bits + 2, kind)
@@ -153,14 +157,29 @@ def price_closures(
     found, phi, ends = np.empty((64, words), np.int64), np.empty(64, kind), np.zeros(65, np.int64)
     members = np.empty(1024, np.int32)
     total, number, pairs, seen = zero, 0, 0, 0
-    work, enough, ended = WORK, True, False
+    work, enough, ended, begun, line = WORK, True, False, seed, 0
+    limit = threshold - added
+    wide = max(limit, zero)
     with cython.nogil:
-        for b in range(bits):
-            every[b >> 5] |= cython.cast(cython.longlong, 1) << (b & 31)
         while seed < types and enough:
             pairs_before, number_before, total_before = pairs, number, total
             worth = multipliers[seed]
             work += types
+            if seed == begun or len(delta) > 1:
+                line = seed if len(delta) > 1 else 0
+                for c in range(words):
+                    every[c] = 0
+                for b in range(bits):
+                    if delta[line, b] > 0:
+                        every[b >> 5] |= cython.cast(cython.longlong, 1) << (b & 31)
+                for p in range(4 * words):
+                    for q in range(1, 256):
+                        b = 0
+                        while (q >> b) & 1 == 0:
+                            b += 1
+                        table[p, q] = table[p, q & (q - 1)]
+                        if 8 * p + b < bits:
+                            table[p, q] += delta[line, 8 * p + b]
             # rows whose closure with this one loses little
             depth = 0
             begin[0] = following[0] = other[0] = 0
@@ -170,13 +189,13 @@ def price_closures(
                 for c in range(words):
                     unlike[j, c] = 0
                 while b < bits:
-                    if label[seed, b] != label[j, b]:
-                        loss += delta[b]
-                        if (loss - worth) * need >= threshold:
+                    if label[seed, b] != label[j, b] and delta[line, b] > 0:
+                        loss += delta[line, b]
+                        if (loss - worth) * need >= wide:
                             break
                         unlike[j, b >> 5] |= cython.cast(cython.longlong, 1) << (b & 31)
                     b += 1
-                if b < bits or (loss - worth) * need >= threshold:
+                if b < bits or (loss - worth) * need >= wide:
                     continue
                 if j < seed:
                     barred[q] = j
@@ -215,14 +234,14 @@ def price_closures(
                         depth -= 1
                         continue
                     value = _phi(rows, reach, first, last, w, w, need, counts, multipliers, none)
-                    if value < threshold:
+                    if value < limit:
                         whole = without_top
                         for c in range(words):
                             if held[depth, c] != every[c]:
                                 whole = False
                         if not whole:
-                            if value < zero:
-                                total += value
+                            if value + added < zero:
+                                total += value + added
                             if listed:
                                 if number + 1 >= len(phi):
                                     with cython.gil:
@@ -233,7 +252,7 @@ def price_closures(
                                             members = doubled(members)
                                 for c in range(words):
                                     found[number, c] = held[depth, c]
-                                phi[number] = value
+                                phi[number] = value + added
                                 size = zero
                                 for p in range(first, last):
                                     if reach[p] <= w and (w - multipliers[rows[p]] < margin or size < need):
@@ -268,7 +287,7 @@ def price_closures(
                     if _phi(
                         rows, reach, begin[depth], begin[depth + 1], choice_reach[p], price, need, counts, multipliers,
                         none,
-                    ) < threshold:  # fmt: skip
+                    ) < limit:  # fmt: skip
                         promising = True
                     q = p + 1
                 if not promising:
@@ -295,7 +314,7 @@ def price_closures(
                     j, loss = rows[p], w
                     for c in range(words):
                         loss += _loss(unlike[j, c] & ~held[depth + 1, c], 4 * c, table)
-                    if (loss - worth) * need < threshold:
+                    if (loss - worth) * need < wide:
                         if reach[p] == none:
                             barred[q] = j
                             q += 1
@@ -307,7 +326,7 @@ def price_closures(
                     j, loss = barred[p], w
                     for c in range(words):
                         loss += _loss(unlike[j, c] & ~held[depth + 1, c], 4 * c, table)
-                    if (loss - worth) * need < threshold:
+                    if (loss - worth) * need < wide:
                         barred[q] = j
                         q += 1
                 other[depth + 2] = q

@@ -47,10 +47,10 @@ def closures_suffice(problem: Problem) -> bool:
 
 
 def pricing_suffices(problem: Problem) -> bool:
-    """Whether closed candidates are enough, cost what their level vector does, and no table is refused but for what its
-    groups are: then candidates can be priced level vector by level vector instead of listed."""
+    """Whether closed candidates are enough, and no table is refused but for what its groups are: then candidates can be
+    priced instead of listed."""
     free = problem.cost_bound is None and problem.most_groups is None and problem.objective == "loss"
-    return free and not problem.recoding.costs and closures_suffice(problem)
+    return free and closures_suffice(problem)
 
 
 def closed_instance(problem: Problem, types: RowTypes, most: float = math.inf) -> Instance | None:
@@ -231,6 +231,11 @@ class Axis:
         """How the row types are divided in each class: of each of them the first one that is like it."""
         first = (np.unique(label, return_index=True, return_inverse=True)[1:] for label in self.label)
         return tuple(at[number].tobytes() for at, number in first)
+
+    def costs(self, column: Ints) -> Ints:
+        """What each row type loses in each class, int64 (classes, t). column: of each level and value, in any unit."""
+        found: Ints = column[self.levels][:, self.codes]
+        return found
 
     def classes(self, covers: Ragged[np.int32]) -> Ints32:
         """For each set of row types the lowest class in which they are alike, int32 (sets,)."""

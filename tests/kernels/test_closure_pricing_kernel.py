@@ -47,12 +47,10 @@ def test_the_sum_is_that_of_all_closures(kind: Any, rows: list[tuple[int, ...]],
             single = [i for i in cover for _ in range(counts[i])]
             if len(single) >= need:
                 expected += min(0, sum(w - lam[i] for at, i in enumerate(single) if at < need or lam[i] > w))
-    table = np.zeros((4, 256), kind)
-    for byte in range(256):
-        table[0, byte] = sum(d for b, d in enumerate(delta) if byte >> b & 1)
     label = np.array(rows, np.int32)
     each = [np.array(part, kind) for part in (delta, counts, lam)]
-    given_ = (label, each[0], table, each[1], each[2], kind(need), kind(0), kind(0), False, False)
+    each[0] = each[0][None, :]
+    given_ = (label, *each, kind(need), kind(0), kind(0), kind(0), False, False)
     total, seed, *_ = price_closures(*given_, 0, 10**6, 10**6, never)
     assert (total, seed) == (expected, t)
     stopped = price_closures(*given_, 0, 10**6, 10**6, lambda: True)
