@@ -142,12 +142,12 @@ class PatternPricing:
         of_first, of_second = self._of_half
         cost, least, counts = (each.astype(kind) for each in (self.levels.costs * scale, self.least, self.types.counts))
         by_label = len(self._cheaper) > 0
-        lost = [
+        costs_first, costs_second = (
             np.take(each * scale, order, axis=1).astype(kind) if by_label else each.astype(kind) for each in self._costs
-        ]
+        )
         below = np.empty(self.levels.count, kind)
         vector, _, indptr, members = price_vectors(
-            first, second, of_first, of_second, *lost, np.take(self._label, order, axis=2),
+            first, second, of_first, of_second, costs_first, costs_second, np.take(self._label, order, axis=2),
             np.take(self._cheaper, order, axis=2) if by_label else self._cheaper, self._classes, self._exempt, True,
             cost, least, counts[order], multipliers[order], kind.type(0), kind.type(threshold), kind.type(margin),
             listed, below,

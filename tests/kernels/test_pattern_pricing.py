@@ -70,9 +70,9 @@ def test_sums_and_lists_are_those_of_all_closed_candidates(
     least = np.full(len(cost), least)
     added, below = data.draw(st.sampled_from([0, 0, 3, -4])), np.empty(len(cost), kind)
     first, second, of_first, of_second = halves
-    *lost, cheaper = no_labels(kind)
+    lost, lost_too, cheaper = no_labels(kind)
     vectors, phi, indptr, members = price_vectors(
-        first, second, of_first, of_second, *lost, label, cheaper, classes, always, True, cost.astype(kind),
+        first, second, of_first, of_second, lost, lost_too, label, cheaper, classes, always, True, cost.astype(kind),
         least.astype(kind), counts.astype(kind), lam.astype(kind), kind(added), kind(threshold), kind(margin), True,
         below,
     )  # fmt: skip
@@ -116,8 +116,9 @@ def test_each_row_type_finds_the_first_vector_with_enough_like_it(
     counts = np.array(data.draw(st.lists(st.integers(1, 3), min_size=t, max_size=t)), np.int64)
     first, second, of_first, of_second, classes = arguments(label, 0)
     found, sizes = np.full(t, -1, np.int64), np.full(len(classes), least, np.int64)
+    nothing = np.zeros((0, 0), np.int64)
     missing = cheapest_vectors(
-        first, second, of_first, of_second, *no_labels(np.int64)[:2], np.arange(len(classes)), sizes, counts, found
+        first, second, of_first, of_second, nothing, nothing, np.arange(len(classes)), sizes, counts, found
     )
     at = [[label[range(COLUMNS), choice, i].tolist() for choice in classes] for i in range(t)]
     for i in range(t):
