@@ -51,12 +51,13 @@ ROW: dict[str, Any] = {  # of `Result.to_frame`
     **dict.fromkeys(("objective", "bound", "gap", "loss"), pl.Float64),
     "extended": pl.String,
     **dict.fromkeys(("groups", "suppressed_cells"), pl.Int64),
+    "class_size": pl.Float64,
     "verified": pl.Boolean,
     "seconds": pl.Float64,
 }
 MULTIPLIERS_SHARE = 0.5  # of the time that is left
 SECONDS = 60.0  # at most, for multipliers that a session has not computed, and for those under requirements
-NAMES = {"n": "rows", "m": "quasi-identifiers", "t_in": "row types"}  # for people
+NAMES = {"class_size": "AECS", "n": "rows", "m": "quasi-identifiers", "t_in": "row types"}  # for people
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ class Result:
     stages: tuple[Stage, ...] = ()
 
     @property
-    def labels(self) -> pl.DataFrame | None:
+    def labels(self) -> Any | None:
         """Of a full-domain table the columns column, value, level and label: what became of each value of a row that is
         not suppressed."""
         return None if self.levels is None else released_labels(self.problem.table, self.table, self.levels)
@@ -385,13 +386,17 @@ class Result:
             "extended": None if self.extension is None else self.extension.words,
             "groups": None if report is None else report.groups,
             "suppressed_cells": None if report is None else report.suppressed_cells,
+            "class_size": None
+            if report is None or described["k"] is None
+            else float(report.mean_group / described["k"]),
             "verified": None if report is None else report.ok,
             "seconds": round(self.seconds["total"], 3),
         }
 
-    def to_frame(self) -> pl.DataFrame:
-        """What came out as a data frame of polars with one row; those of several results can be concatenated."""
-        return pl.DataFrame([self._row()], schema=ROW)
+    def to_frame(self) -> Any:
+        """What came out, in the user's own kind of data frame with one row, of polars where the table was a file; those
+        of several results can be concatenated."""
+        return self.problem.table.own_kind(pl.DataFrame([self._row()], schema=ROW))
 
     def to_latex(self) -> str:
         """The same as LaTeX, with the rules of booktabs: a name and its value in each line."""
@@ -458,7 +463,7 @@ class Result:
         return {"what": self.optimized, "component": component, "sense": sense, "unit": str(self.unit)}
 
 
-def released_labels(table: Table, released: Any, levels: Mapping[str, int]) -> pl.DataFrame:
+def released_labels(table: Table, released: Any, levels: Mapping[str, int]) -> Any:
     """Of each column its values with the labels that they have in a full-domain table, suppressed rows aside."""
     frame, _ = open_frame(released, "released table")
     after = as_text(frame, table.quasi_identifiers, "released table")
@@ -469,7 +474,7 @@ def released_labels(table: Table, released: Any, levels: Mapping[str, int]) -> p
         level = pl.lit(levels[name], dtype=pl.Int64).alias("level")
         different = pairs.unique().sort("value", "label", nulls_last=True)
         found.append(different.select(pl.lit(name).alias("column"), "value", level, "label"))
-    return pl.concat(found)
+    return table.own_kind(pl.concat(found))
 
 
 def _is_finite(value: object) -> bool:
