@@ -17,7 +17,7 @@ from kanon_milp import __version__
 from kanon_milp.errors import InputError, NotProvenError, TooManyLevelVectorsError, printable
 from kanon_milp.methods.description import describe_input, describe_problem
 from kanon_milp.methods.extension import Extension
-from kanon_milp.methods.further import Stage, judged
+from kanon_milp.methods.further import Pool, Stage, judged
 from kanon_milp.methods.plot import plot
 from kanon_milp.methods.tracker import PhaseRun, Proof, Trajectory
 from kanon_milp.presolve.preparation import Size
@@ -125,7 +125,8 @@ class Result:
     one unit of the model's objective is worth in objective and bound. phases: of the method, those that ran, in the
     order in which they ended. parameters: numbers of phases that were set, by name. levels: of each column, of a
     full-domain table; None of others. stages: where further objectives were asked for (`then`), the first one and
-    these; objective, bound and proof are those of the first.
+    these; objective, bound and proof are those of the first. pool: the tables about as good that were asked for, this
+    one first.
     """
 
     problem: Problem
@@ -155,6 +156,7 @@ class Result:
     parameters: Mapping[str, float] = field(default_factory=dict)
     levels: Mapping[str, int] | None = None
     stages: tuple[Stage, ...] = ()
+    pool: Pool | None = None
 
     @property
     def labels(self) -> Any | None:
@@ -302,7 +304,8 @@ class Result:
 
     def _summary(self) -> str:
         then = ", ".join(stage.words for stage in self.stages[1:])
-        return f"{self._first_summary()}; then {then}" if then and self.verified else self._first_summary()
+        more = f"; then {then}" if then and self.verified else ""
+        return f"{self._first_summary()}{more}" + ("" if self.pool is None else f"; pool: {self.pool.summary()}")
 
     def _first_summary(self) -> str:
         objective, bound = in_words(self.exact_objective), in_words(self.exact_bound)
@@ -447,6 +450,7 @@ class Result:
             "message": self.message,
             "levels": None if self.levels is None else dict(self.levels),
             "stages": [stage.as_dict() for stage in self.stages],
+            "pool": None if self.pool is None else self.pool.as_dict(),
             "text_columns": list(self.text_columns),
             "renamed_labels": {
                 column: {text: {"label": label, "level": level} for text, (label, level) in labels.items()}
