@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
+import numpy as np
 import pyomo.core as pyo
 from pyomo.common.modeling import unique_component_name
 
-from kanon_milp.errors import SolverError
+from kanon_milp.errors import SolverError, TooManyLevelVectorsError
 from kanon_milp.formulations import get_formulation
 from kanon_milp.formulations.goals import Differ, Goal, exclude, goal_over
 from kanon_milp.formulations.restricted import Answer, RestrictedModel, solve_restricted
@@ -22,7 +23,7 @@ from kanon_milp.methods.outcome import Found
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
 from kanon_milp.presolve.assignment import Assignment
-from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.instance import Instance, compress_table, recode, types_of, with_candidates
 from kanon_milp.presolve.partition import assignment_of_groups
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.presolve.resources import too_large, too_long
@@ -73,6 +74,17 @@ class Request:
         found = self.solved(self.problem, time_limit=self.limit.share(share).seconds)
         options = replace(found.solver.options, time_limit=self.options.time_limit)
         return replace(found, solver=replace(found.solver, options=options))
+
+    def surely_too_large(self) -> bool:
+        """Whether the model with all candidates has too many pairs already where it has those of few level vectors: so
+        that it is known before anything is solved."""
+        types, most = types_of(self.problem, compress_table(self.problem)), self.parameters.of(OpenModelParams).pairs
+        try:
+            levels = recode(self.problem, types)
+        except TooManyLevelVectorsError:
+            return True
+        widest = np.argsort(levels.costs, kind="stable")[-2 * (most // types.count + 1) :]
+        return with_candidates(self.problem, types, levels.only(widest)).candidates.pairs > most
 
     def opened(self, first: Result) -> OpenModel | str:
         """The model with all candidates; why there is none, where it is too large, or there is no time or memory for

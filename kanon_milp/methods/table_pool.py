@@ -53,7 +53,10 @@ class PoolParams:
 
     share: float = number(0.5, "of the time limit, for the best table", most=1)
     again: float = number(0.2, "of the seconds that this took, for each further search, where there is no limit")
-    merged: float = number(0.01, "of the groups of the best table, that such a search begins without", most=1)
+    least: float = number(1.0, "seconds, at least, for each of these")
+    merged: float = number(
+        0.003, "of the groups of the best table, merged with others where such a search begins", most=1
+    )
     searches: int = number(3, "of these, for each table that was asked for, at most")
 
 
@@ -188,17 +191,18 @@ class _Told:
         found: Ints = self._types.type_of_rows(self.problem.table.keys).astype(np.int64)
         return found
 
-    def _texts(self, found: Found) -> pl.DataFrame:
+    def texts(self, found: Found) -> pl.DataFrame:
+        """The released quasi-identifiers, as text."""
         table = self.problem.table
         return text_columns(open_released(found.table, table), table.quasi_identifiers)
 
     def _placed(self, found: Found) -> Counter[tuple[Any, ...]]:
-        texts = self._texts(found)
+        texts = self.texts(found)
         return Counter(zip(self._of_row.tolist(), *(texts[name].to_list() for name in texts.columns), strict=True))
 
     def _levels(self, found: Found) -> Ints:
         """Of each cell the lowest level that has its label, int64 (n, m)."""
-        levels, texts = recode(self.problem, self._types, fully_suppressed), self._texts(found)
+        levels, texts = recode(self.problem, self._types, fully_suppressed), self.texts(found)
         codes, lowest = self._types.codes[self._of_row], []
         for j, column in enumerate(levels.columns):
             number = {label: at for at, label in enumerate(column.labels)}
@@ -303,10 +307,10 @@ def _sampled(asked: Request, first: Result, best: Found, wanted: Wanted, told: _
     for search in range(1, tuned.searches * wanted.tables + 1):
         if limit.over or len(tables) >= wanted.tables:
             break
-        start = _merged(best.groups, tuned.merged, draw)
+        start = _merged(best.groups, told.texts(best), tuned.merged, draw)
         seconds = limit.share(1 / (1 + wanted.tables - len(tables))).seconds
         if seconds is None and asked.iterations is None:
-            seconds = tuned.again * first.seconds["total"]
+            seconds = max(tuned.again * first.seconds["total"], tuned.least)
         seed = (asked.options.seed + search) % LARGEST_COUNT
         again = asked.solved(problem, time_limit=seconds, seed=seed, start=start, log_file=None)
         bound = max(
@@ -320,13 +324,17 @@ def _sampled(asked: Request, first: Result, best: Found, wanted: Wanted, told: _
     return _Tables(list(tables.values()), bound, message=message)
 
 
-def _merged(groups: Ints, share: float, draw: np.random.Generator) -> Ints:
-    """The groups of a table with a share of them merged in pairs, at least one pair, drawn at random."""
-    numbers = draw.permutation(np.unique(groups))
-    pairs = min(max(round(share * len(numbers)), 1), len(numbers) // 2)
-    other = np.arange(int(groups.max()) + 1)
-    other[numbers[:pairs]] = numbers[pairs : 2 * pairs]
-    found: Ints = other[groups]
+def _merged(groups: Ints, released: pl.DataFrame, share: float, draw: np.random.Generator) -> Ints:
+    """The groups of a table where a share of them, at least one, drawn at random, is merged with the one whose released
+    row agrees with theirs in most columns."""
+    labels = released.select(pl.all().rank("dense").fill_null(0)).to_numpy()
+    numbers, rows = np.unique(groups, return_index=True)
+    rows, into = labels[rows], np.arange(len(numbers))
+    for group in draw.permutation(len(numbers))[: max(round(share * len(numbers)), 1)]:
+        alike = (rows == rows[group]).sum(axis=1)
+        alike[into == into[group]] = -1  # they are one already
+        into[into == into[group]] = into[alike.argmax()] if alike.max() >= 0 else into[group]
+    found: Ints = into[np.searchsorted(numbers, groups)]
     return found
 
 
