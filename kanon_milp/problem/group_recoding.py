@@ -64,9 +64,9 @@ class Boxes:
     the cost is the normalized certainty penalty (NCP, Xu et al. 2006).
 
     columns: default: all quasi-identifiers; a quasi-identifier that is not among them is refused. An interval is for
-    columns in which all values are numbers: its NCP is its share of the column's range. That of a set, or a label, is
-    its share of the column's distinct values; of one value it is 0. weights: of columns, default 1. hierarchies: column
-    → Hierarchy, or its paths as a plain dict.
+    columns in which all values are numbers: its NCP is its share of the column's range. That of a label is its share of
+    the column's distinct values, 0 of one value; that of a set is (|set| - 1)/(distinct values - 1). weights: of
+    columns, default 1. hierarchies: column → Hierarchy, or its paths as a plain dict.
     """
 
     columns: Sequence[str] | None = None

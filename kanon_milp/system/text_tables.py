@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
 
 import polars as pl
 
@@ -21,11 +20,7 @@ class Tabular(ABC):
 
     @abstractmethod
     def frame(self) -> pl.DataFrame:
-        """All that is known, a row a case, as a data frame of polars."""
-
-    @abstractmethod
-    def to_frame(self) -> Any:
-        """The same in the user's own kind of data frame."""
+        """All that is known, a row a case."""
 
     @abstractmethod
     def texts(self) -> list[list[str]]:

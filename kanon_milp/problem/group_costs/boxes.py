@@ -1,5 +1,6 @@
 """Boxes: a group is released as the interval or the set of its values in each column, or as the lowest label of a
-hierarchy above them. The cost is the normalized certainty penalty (NCP, Xu et al. 2006) of its rows."""
+hierarchy above them. The cost is the normalized certainty penalty (NCP, Xu et al. 2006) of its rows; that of a set is
+(|set| - 1)/(|domain| - 1), as in published codes of Mondrian."""
 
 from __future__ import annotations
 
@@ -57,14 +58,15 @@ class BoxColumn:
         return replace(known, numbers=numbers, extent=extent) if extent else known
 
     def ncp(self, codes: Iterable[int]) -> Fraction:
-        """Of the box around these values: its share of the range, or of the values of the domain; 0 of one value."""
+        """Of the box around these values: its share of the range, or the NCP of the label; of a set
+        (|set| - 1)/(|domain| - 1), so that it rises from 0 to 1 as an interval does."""
         inside = list(dict.fromkeys(codes))
         if self.levels is not None and self.levels.cell_costs is not None:
             return self.levels.cell_costs[self.level(inside)][inside[0]]
         if self.numbers is not None:
             found = [self.numbers[code] for code in inside]
             return (max(found) - min(found)) / self.extent
-        return Fraction(len(inside), len(self.domain)) if len(inside) > 1 else Fraction(0)
+        return Fraction(len(inside) - 1, len(self.domain) - 1) if len(inside) > 1 else Fraction(0)
 
     def level(self, codes: Sequence[int]) -> int:
         """The lowest level at which the hierarchy has one label for these values."""
