@@ -13,9 +13,12 @@ import numpy as np
 
 from kanon_milp import solvers
 from kanon_milp.errors import InputError
+from kanon_milp.formulations.whole_groups import MOST_GROUPS, number_of_sets
 from kanon_milp.presolve.infeasibility import side_constraints
+from kanon_milp.presolve.whole_groups import GroupInstance
 from kanon_milp.problem.arguments import file_path, instance_of, integer, real_number, text, wrong
 from kanon_milp.problem.databases import as_files
+from kanon_milp.problem.group_costs import NumericCost
 from kanon_milp.problem.privacy import AlphaKAnonymity, KAnonymity, LDiversity, Requirement
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.table import is_text
@@ -195,3 +198,30 @@ def _not_covered(requirement: Requirement) -> str:
             return f"alpha is {requirement.exact}; groups of two and three are enough for alpha = 1/2 alone"
         return "" if requirement.k <= 2 else f"k is {requirement.k}; groups of two and three are enough for k = 2 alone"
     return f"{requirement.spelled} is not 2-anonymity or 2-diversity (the frequency form of l-diversity with l = 2)"
+
+
+def not_points(problem: Problem) -> str:
+    """For methods that look at rows as points; empty if nothing is in the way."""
+    if not isinstance(problem.group_cost, NumericCost):
+        return "rows are points only under the recoding microaggregation"
+    return more_than_sizes(problem)
+
+
+def not_one_column(problem: Problem) -> str:
+    """For dynamic programming over the rows in their order; empty if nothing is in the way."""
+    if reason := not_points(problem):
+        return reason
+    cost = problem.group_cost
+    assert isinstance(cost, NumericCost)
+    if len(cost.points.columns) > 1:
+        return "rows have an order only where there is one column"
+    return (
+        "" if cost.splits else f"the {cost.center} is not where {cost.words} is least, so groups need not be in order"
+    )
+
+
+def too_many_groups(problem: Problem) -> str:
+    """For the model with a variable for each possible group; empty if nothing is in the way."""
+    if number_of_sets(GroupInstance.of(problem)) <= MOST_GROUPS:
+        return ""
+    return f"{problem.table.n:,} rows have more than {MOST_GROUPS:,} possible groups"

@@ -33,7 +33,7 @@ def sha256_of(path: Path) -> str | None:
         return None
 
 
-def users_code(problem: Problem, formulation: Formulation) -> tuple[str, ...]:
+def users_code(problem: Problem, formulation: Formulation | None = None) -> tuple[str, ...]:
     """Code of the user's own that a proof takes on trust, each as its kind and name, such as "requirement at_most".
 
     What it says (smallest groups, flags, constraints, costs of moving values) is used as it is, in models, bounds and
@@ -53,7 +53,7 @@ def users_code(problem: Problem, formulation: Formulation) -> tuple[str, ...]:
         ),
     ]
     named = [f"{kind} {name}" for kind, name, thing in parts if not is_built_in(thing)]
-    if not is_ours(formulation.declare):
+    if formulation is not None and not is_ours(formulation.declare):
         named.insert(0, f"formulation {formulation.name}")
     return tuple(dict.fromkeys(named))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from kanon_milp import solvers
 from kanon_milp.errors import InputError, TooManyLevelVectorsError, nearest, own_code, type_in_words
@@ -18,9 +18,14 @@ from kanon_milp.methods.arguments import (
     more_than_sizes,
     not_guessed,
     not_matching,
+    not_one_column,
+    not_points,
     not_searched,
+    too_many_groups,
 )
 from kanon_milp.methods.fpt import solve_fpt
+from kanon_milp.methods.group_session import GroupSession
+from kanon_milp.methods.microaggregation import solve_mdav, solve_univariate, solve_vmdav
 from kanon_milp.methods.phases import Estimate, RestrictedModelParams, beyond_solvers, few_options, limits_emd
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
@@ -64,6 +69,18 @@ def _accepts_all(_problem: Problem) -> str:
 
 
 @dataclass(frozen=True)
+class WholeGroups:
+    """What a method does where the cost is one of whole groups (microaggregation, boxes).
+
+    run: works on `session.instance`, tells `session.tracker` what it finds, and ends with `session.finish()`. refuses:
+    why a problem is not for it; "" where it is.
+    """
+
+    run: Callable[[GroupSession], Result]
+    refuses: Callable[[Problem], str] = _accepts_all
+
+
+@dataclass(frozen=True)
 class Method:
     """A way from an instance to a released table.
 
@@ -74,21 +91,26 @@ class Method:
     candidates: False for a method that divides the rows itself and ends with `session.finish_partition`: then no
     candidates are enumerated, of which tables of many columns have too many. small_groups: True for a method of
     problems for which groups of two and three rows are enough; candidates may be the closures of such groups alone.
+    groups: what it does where the cost is one of whole groups; None of those that work on levels of cells alone. run is
+    None for those that do not.
     """
 
     name: str
     about: str
-    run: Callable[[Session], Result]
+    run: Callable[[Session], Result] | None = None
     refuses: Callable[[Problem], str] = _accepts_all
     takes: frozenset[Argument] = frozenset()
     candidates: bool = True
     small_groups: bool = False
+    groups: WholeGroups | None = None
 
     def __post_init__(self) -> None:
         if not (text(self.name, "name of a method").isprintable() and self.name.strip()):
             raise InputError("the name of a method must be printable text")
         text(self.about, "about, one line on a method")
         for what, given in (("run", self.run), ("refuses", self.refuses)):
+            if given is None and self.groups is not None:
+                continue
             if isinstance(given, type) or not callable(given):
                 raise wrong(f'method "{self.name}": {what}', "a function", given)
         takes: object = self.takes
@@ -98,11 +120,11 @@ class Method:
         instance_of(self.small_groups, bool, f'method "{self.name}": small_groups', "True or False")
 
 
-def _imported_later(module: str) -> Callable[[Session], Result]:
+def _imported_later(module: str) -> Callable[[Any], Result]:
     """The method of a module that is imported when it runs."""
 
-    def run(session: Session) -> Result:
-        found: Callable[[Session], Result] = getattr(import_module(f"kanon_milp.methods.{module}"), f"solve_{module}")
+    def run(session: Any) -> Result:
+        found: Callable[[Any], Result] = getattr(import_module(f"kanon_milp.methods.{module}"), f"solve_{module}")
         return found(session)
 
     return run
@@ -116,6 +138,7 @@ METHODS: Plugins[Method] = Plugins(
             "direct MILP, one model for the solver",
             _imported_later("started"),
             takes=frozenset({"solver", "formulation", "node_limit", "parameters"}),
+            groups=WholeGroups(_imported_later("group_model"), too_many_groups),
         ),
         Method(
             "search",
@@ -188,6 +211,22 @@ METHODS: Plugins[Method] = Plugins(
             _imported_later("portfolio"),
             groups_not_alone,
             frozenset({"solver", "parameters"}),
+        ),
+        Method(
+            "mdav",
+            "microaggregation by MDAV (Domingo-Ferrer, Torra), without a proof",
+            groups=WholeGroups(solve_mdav, not_points),
+        ),
+        Method(
+            "vmdav",
+            "the same with groups of k to 2k-1 rows (V-MDAV), then moves and exchanges of rows",
+            takes=frozenset({"parameters"}),
+            groups=WholeGroups(solve_vmdav, not_points),
+        ),
+        Method(
+            "univariate",
+            "microaggregation of one column by dynamic programming (Hansen, Mukherjee), proven",
+            groups=WholeGroups(solve_univariate, not_one_column),
         ),
     ),
     lambda method, what: instance_of(method, Method, what, "a Method(name, about, run)"),
@@ -274,6 +313,11 @@ def refusal(name: str, problem: Problem) -> str:
     """Why a problem is not for a method of this name, which may be one of a user's own; "" where it is."""
     method = _named(name)
     what, must = f'the method "{method.name}": refuses', 'return why the problem is not for it, or ""'
+    if problem.group_cost is not None:
+        alone = f"it works on levels of cells, which the recoding {problem.recoding.kind} does not have"
+        return alone if method.groups is None else method.groups.refuses(problem)
+    if method.run is None:
+        return "it is for the recodings microaggregation and boxes"
     with own_code(what, must):
         found: object = method.refuses(problem)
     if not isinstance(found, str):
@@ -330,6 +374,19 @@ def choose(
         )
     ]
     return METHODS[max(able, key=lambda name: expected[name].rate)]
+
+
+def choose_for_groups(problem: Problem, given: frozenset[Argument]) -> Method:
+    """What "auto" takes where the cost is one of whole groups: of the methods that can do it, and heed what is given,
+    the first with a proof, or else with the better table."""
+    able = [name for name in _BEST_FIRST if given <= METHODS[name].takes and not refusal(name, problem)]
+    if not able:
+        named = " and ".join(_IN_WORDS[argument] for argument in sorted(given))
+        raise InputError(f"no method for the recoding {problem.recoding.kind} has a use for {named}; leave that out")
+    return METHODS[able[0]]
+
+
+_BEST_FIRST = ("univariate", "milp", "search", "vmdav")
 
 
 def estimates(

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
@@ -276,7 +277,7 @@ class Session:
         return self.end(Outcome().infeasible((f"method {self.method}",), self.why_infeasible))
 
     @property
-    def _threads(self) -> int:
+    def threads(self) -> int:
         """Threads or processes in use: a solver on one thread leaves the rest to none but a search."""
         alone = Capability.THREADS not in self.adapter.capabilities and self.method == "milp"
         return 1 if alone or not self.solver_used else self.options.threads
@@ -318,49 +319,94 @@ class Session:
     def end(self, outcome: Outcome) -> Result:
         """The result of an outcome. A table that the verifier refuses is not shown, its report is."""
         outcome = self._no_worse_than_start(outcome)
-        found, types, candidates = outcome.found, self.instance.types, self.instance.candidates
-        bound = outcome.both
-        shown = found if found is not None and found.report.ok else None
-        version = outcome.version or (self.adapter.version() if self.solver_used else "")
-        return Result(
-            problem=self.problem,
-            stop_reason=outcome.stop_reason,
-            proof=outcome.proof,
-            backed_by=() if outcome.proof == "none" else self._backing(bound.backed_by),
-            exact_objective=None if found is None else found.objective,
-            exact_bound=bound.value,
-            table=None if shown is None else shown.table,
-            groups=None if shown is None else shown.groups,
-            report=None if found is None else found.report,
-            solver=SolverRun(
-                self.adapter.name if self.solver_used else NO_SOLVER,
-                version,
+        types, candidates = self.instance.types, self.instance.candidates
+        return replace(
+            result_of(
+                self,
+                outcome,
                 self.formulation.name,
-                self.options,
-                self.method,
-                self.iterations,
-                self.dask,
-                self._threads,
+                self.prepared.size_before,
+                Size(types.count, candidates.count, candidates.pairs, *outcome.size),
+                self.prepared.row_types,
             ),
-            before=self.prepared.size_before,
-            after=Size(types.count, candidates.count, candidates.pairs, *outcome.size),
-            row_types=self.prepared.row_types,
-            seconds=self.clock.total(),
-            trajectory=outcome.trajectory,
-            message=outcome.message,
+            backed_by=() if outcome.proof == "none" else self._backing(outcome.both.backed_by),
             reductions=self.prepared.reduction_sizes,
             dual=None if outcome.dual is None else outcome.dual.restored(self.prepared.restore_values),
             required=None if outcome.required is None else self.prepared.restore_values(outcome.required),
-            files=self.files,
             extension=self.extension,
             unit=unit_of(self.instance, self.extension),
-            phases=outcome.phases,
-            parameters=self.parameters.values,
         )
 
     def _backing(self, proven_by: tuple[str, ...]) -> tuple[str, ...]:
         """What a proof is backed by, with the user's code that it takes on trust."""
         return tuple(dict.fromkeys((*proven_by, *users_code(self.problem, self.formulation))))
+
+
+class Call(Protocol):
+    """What every call of `solve` has, whatever it works on; see `Session`."""
+
+    # ruff: noqa: D102
+    @property
+    def problem(self) -> Problem: ...
+    @property
+    def adapter(self) -> SolverAdapter: ...
+    @property
+    def options(self) -> SolverOptions: ...
+    @property
+    def clock(self) -> Clock: ...
+    @property
+    def method(self) -> str: ...
+    @property
+    def iterations(self) -> int | None: ...
+    @property
+    def dask(self) -> str | None: ...
+    @property
+    def files(self) -> Mapping[str, str | None]: ...
+    @property
+    def solver_used(self) -> bool: ...
+    @property
+    def parameters(self) -> Parameters: ...
+    @property
+    def threads(self) -> int: ...
+
+
+def result_of(
+    call: Call, outcome: Outcome, formulation: str, before: Size, after: Size, row_types: tuple[int, int]
+) -> Result:
+    """The result of an outcome. A table that the verifier refuses is not shown, its report is."""
+    found, bound = outcome.found, outcome.both
+    shown = found if found is not None and found.report.ok else None
+    version = outcome.version or (call.adapter.version() if call.solver_used else "")
+    return Result(
+        problem=call.problem,
+        stop_reason=outcome.stop_reason,
+        proof=outcome.proof,
+        backed_by=() if outcome.proof == "none" else bound.backed_by,
+        exact_objective=None if found is None else found.objective,
+        exact_bound=bound.value,
+        table=None if shown is None else shown.table,
+        groups=None if shown is None else shown.groups,
+        report=None if found is None else found.report,
+        solver=SolverRun(
+            call.adapter.name if call.solver_used else NO_SOLVER,
+            version,
+            formulation,
+            call.options,
+            call.method,
+            call.iterations,
+            call.dask,
+            call.threads,
+        ),
+        before=before,
+        after=after,
+        row_types=row_types,
+        seconds=call.clock.total(),
+        trajectory=outcome.trajectory,
+        message=outcome.message,
+        files=call.files,
+        phases=outcome.phases,
+        parameters=call.parameters.values,
+    )
 
 
 def limit_of(clock: Clock, options: SolverOptions, interrupt: threading.Event | None) -> Limit:

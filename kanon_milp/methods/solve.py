@@ -29,6 +29,7 @@ from kanon_milp.methods.arguments import (
 from kanon_milp.methods.description import fingerprints
 from kanon_milp.methods.direct import settled, solve_direct
 from kanon_milp.methods.extension import check_model, not_compared, prepared_for_model
+from kanon_milp.methods.group_session import GroupSession
 from kanon_milp.methods.lexicographic import solve_stages
 from kanon_milp.methods.open_model import Request
 from kanon_milp.methods.outcome import UNKNOWN, Bound, Found, Outcome, verified_objective
@@ -40,6 +41,7 @@ from kanon_milp.methods.side_constraints import has_free_problem, solve_free_fir
 from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.instance import mutation_guard
 from kanon_milp.presolve.preparation import presolve
+from kanon_milp.presolve.whole_groups import GroupInstance
 from kanon_milp.problem.arguments import instance_of, text
 from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.solvers import DEFAULT, OnProgress, SolverAdapter
@@ -107,6 +109,8 @@ def solve(
     arguments = dict(locals())
     expect_problem(problem, "solve")
     if goals := checked_goals(then, problem):
+        if problem.group_cost is not None:
+            raise InputError(f"then: further objectives are not supported with the recoding {problem.recoding.kind}")
         if method == "full_domain":  # each later table is one of cells, not of columns
             raise InputError(
                 "then: method full_domain gives each column one level, which further objectives do not keep; "
@@ -169,7 +173,15 @@ def solve(
             )
 
         begin_log(options)
-        if (named is None or named.name == "search") and has_free_problem(problem):
+        if problem.group_cost is not None:
+            with clock.step("compress"):
+                instance = GroupInstance.of(problem)
+            runs = named or registry.choose_for_groups(problem, given)
+            asked = (adapter, options, clock, runs.name, stop, iteration_limit, dask, on_progress, files)
+            session = GroupSession(instance, *asked, "solver" in runs.takes, begin, tuned)
+            assert runs.groups is not None
+            result = session.end_infeasible() if instance.obstacle is not None else runs.groups.run(session)
+        elif (named is None or named.name == "search") and has_free_problem(problem):
             result = solve_free_first(problem, begun, _solved)
         else:
             result = _solved(begun(problem), named=named)
@@ -225,15 +237,17 @@ def _solved(
 
 def _run(method: registry.Method, session: Session) -> Result:
     """Run a method; what one that is not built in returns is verified once more, whatever it says of itself."""
+    run = method.run
+    assert run is not None
     if method.name in registry.METHODS.built_in:
-        return method.run(session)
+        return run(session)
     what = f'the method "{method.name}"'
     with (
         own_code(what, "end with session.finish(assignment)"),
         mutation_guard(session.instance, what),
         mutation_guard(session.prepared.before, what),
     ):
-        result = method.run(session)
+        result = run(session)
     if not isinstance(result, Result):
         raise InputError(
             f"the method {method.name} returned {type_in_words(result)}; a method ends with session.finish(assignment)"

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.whole_groups import GroupTable
 from kanon_milp.solvers import OnProgress, Progress
 from kanon_milp.solvers.proof import REGISTERED, Backing
 
@@ -41,10 +42,22 @@ class PhaseRun:
         return [self.name, round(self.began, 6), round(self.seconds, 6), self.incumbent, self.bound]
 
 
+N = TypeVar("N", int, Fraction)
+T = TypeVar("T", bound="Costed")
+
+
+class Costed(Protocol):
+    """What has a cost, in units of the loss."""
+
+    @property
+    def cost(self) -> Any:
+        """Its cost."""
+
+
 @dataclass
-class Tracker:
-    """What is known so far, in units of the loss: the cheapest assignment and the proven bound; tells who wants to
-    know. Several threads may report; `on_progress` has one call at a time.
+class AnyTracker(Generic[T, N]):
+    """What is known so far, in units of the loss: the cheapest table and the proven bound; tells who wants to know.
+    Several threads may report; `on_progress` has one call at a time.
 
     proven, proven_by: the bound without the registered ones, and what it is backed by. registered: the highest of
     these, until a table refutes it.
@@ -53,11 +66,11 @@ class Tracker:
     unit: Fraction
     began: float
     on_progress: OnProgress | None
-    proven: int = 0
+    proven: N
+    registered: N
     proven_by: tuple[Backing, ...] = ("own bound",)  # no table costs less than nothing
-    registered: int = 0
     refuted: bool = False
-    best: Assignment | None = None
+    best: T | None = None
     trajectory: list[tuple[float, float | None, float | None]] = field(default_factory=list)
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
     _users: dict[int, str] = field(default_factory=dict, repr=False)  # whose own code runs in which thread
@@ -83,15 +96,15 @@ class Tracker:
         """Whose own code runs in this thread; empty where none does."""
         return self._users.get(threading.get_ident(), "")
 
-    def better(self, assignment: Assignment | None) -> None:
+    def better(self, table: T | None) -> None:
         """Take a table if it is the cheapest so far."""
         with self._lock:
-            if assignment is not None and (self.best is None or assignment.cost < self.best.cost):
-                self.best = assignment
+            if table is not None and (self.best is None or table.cost < self.best.cost):
+                self.best = table
                 self._refute()
                 self._note()
 
-    def higher(self, bound: int, backed_by: tuple[Backing, ...]) -> None:
+    def higher(self, bound: N, backed_by: tuple[Backing, ...]) -> None:
         """Take a proven bound if it is the highest so far. Of registered ones the word is all there is: they are kept
         apart."""
         with self._lock:
@@ -106,21 +119,21 @@ class Tracker:
                 self._note()
 
     @property
-    def bound(self) -> int:
+    def bound(self) -> N:
         """The highest bound so far."""
         return max(self.proven, self.registered)
 
     def _refute(self) -> None:
         """A registered bound above the cheapest table is discarded; what else is known stays."""
         if self.best is not None and self.registered > self.best.cost:
-            self.registered, self.refuted = 0, True
+            self.registered, self.refuted = self.registered * 0, True
 
     def show(self, point: Progress) -> None:
         """Pass on what is on its way, in floating point: a bound, a table that nobody has verified."""
         if self.on_progress is None:
             return
         with self._lock:
-            bound = self.bound if point.bound is None else max(self.bound, point.bound)
+            bound = float(self.bound) if point.bound is None else max(float(self.bound), point.bound)
             known = [x for x in (self.loss, point.incumbent and point.incumbent * float(self.unit)) if x is not None]
             seconds = time.perf_counter() - self.began
             self.on_progress(Progress(seconds, min(known, default=None), bound * float(self.unit)))
@@ -141,4 +154,20 @@ class Tracker:
     @property
     def value(self) -> float:
         """The highest bound so far, in the problem's units."""
-        return self.bound * float(self.unit)
+        return float(self.bound) * float(self.unit)
+
+
+@dataclass
+class Tracker(AnyTracker[Assignment, int]):
+    """Of assignments, in integers."""
+
+    proven: int = 0
+    registered: int = 0
+
+
+@dataclass
+class GroupTracker(AnyTracker[GroupTable, Fraction]):
+    """Of tables whose cost is one of whole groups; `unit` is 1."""
+
+    proven: Fraction = Fraction(0)
+    registered: Fraction = Fraction(0)

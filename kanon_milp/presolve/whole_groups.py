@@ -16,6 +16,7 @@ from kanon_milp.presolve.infeasibility import refuse_one_group
 from kanon_milp.presolve.instance import compress_table, table_as_group, types_of
 from kanon_milp.presolve.row_types import RowTypes
 from kanon_milp.problem.group_costs import GroupCost, NumericCost
+from kanon_milp.problem.group_costs.base import rows_of
 from kanon_milp.problem.privacy.base import least_rows, satisfies
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.records import Group
@@ -93,6 +94,14 @@ class PointCosts:
 
 
 @dataclass(frozen=True, eq=False)
+class GroupTable:
+    """Rows in groups. group: int64 (n,), group of each row, from 0. cost: exactly."""
+
+    group: Ints
+    cost: Fraction
+
+
+@dataclass(frozen=True, eq=False)
 class GroupInstance:
     """A problem with a cost of whole groups.
 
@@ -135,6 +144,21 @@ class GroupInstance:
         """2κ - 1, the rows of a group that are enough for an optimum, where the cost splits and only sizes are required
         (a part may lack a value that is required); else None, and groups may have any size from κ."""
         return 2 * self.least - 1 if self.cost.splits and self.problem.size_only else None
+
+    def table(self, group: Ints) -> GroupTable:
+        """These groups with their cost. group: int64 (n,), any numbers."""
+        number = np.unique(group, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        return GroupTable(number, self.cost.of_partition(number))
+
+    @cached_property
+    def one_group(self) -> GroupTable | None:
+        """All rows as one group, where that has what is required."""
+        found = self.table(np.zeros(len(self.of_row), dtype=np.int64))
+        return found if self.satisfies(found) else None
+
+    def satisfies(self, table: GroupTable) -> bool:
+        """Whether each group has all that is required."""
+        return all(map(self.holds, rows_of(table.group)))
 
     def holds(self, rows: Ints) -> bool:
         """Whether a group has all that is required. rows: int64 (s,), indices of its rows."""

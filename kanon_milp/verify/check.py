@@ -38,6 +38,7 @@ from kanon_milp.verify.tables import (
     text_columns,
     there_are,
 )
+from kanon_milp.verify.whole_groups import check_groups, is_of_groups
 
 MOST_MATCHED = 5_000  # groups for which another reading is tried that nobody asked for
 
@@ -158,8 +159,9 @@ class _Check:
     alone: there is no original.
 
     table: the rows of the original in the order of the released ones. violations, notes: what was found so far. cost,
-    readings: of cells that are labels. foreign: of those that need not be. symbols: of each cell whether it is
-    suppressed. groups: of equal released rows, or of all that match.
+    readings: of cells that are labels. total: where the cost is one of whole groups, that of all rows as one. foreign:
+    of those that need not be. symbols: of each cell whether it is suppressed. groups: of equal released rows, or of
+    all that match.
     """
 
     def __init__(
@@ -186,6 +188,7 @@ class _Check:
         self.released = text_columns(frame, table.quasi_identifiers)
         self.rules = Rules.of(table, asked.problem.recoding, original)
         self.cost: Fraction | None = None
+        self.total: Fraction | None = None
         self.readings: Readings | None = None
         self.foreign: ForeignTable | None = None
         if self.same_rows and not alone:
@@ -211,6 +214,14 @@ class _Check:
     def _check_cells(self) -> None:
         """The cells, and what was lost in them and in rows that were dropped."""
         table, rules = self.table, self.rules
+        if is_of_groups(self.asked.problem.recoding):
+            found = check_groups(table, self.asked.problem.recoding, self.released, classes(self.released)[0])
+            self.violations += found.violations
+            self.cost, self.total = found.loss, found.total
+            if self.asked.table.n != table.n:
+                self.violations.append("rows of the original are dropped, of which such a table has no loss")
+                self.cost = None
+            return
         if self.cells == "intervals":
             self.foreign = read_foreign(table, rules, self.released)
             self.violations += self.foreign.violations
@@ -242,6 +253,7 @@ class _Check:
             n=self.released.height,
             m=table.m,
             cost=self.cost,
+            total=self.total,
             suppressed_cells=int(self.symbols.sum_horizontal().sum()),
             fully_suppressed_rows=int(self.suppressed.sum()),
             suppressed_rows=asked.problem.suppressed_rows,

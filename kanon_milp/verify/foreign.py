@@ -11,7 +11,7 @@ import csv
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -336,13 +336,14 @@ class ForeignTable:
     suppressed: of each cell whether it is; see `suppressed_cells`. recoded: the quasi-identifiers as text, with each
     cell of another kind as the least general label of the recoding, above the value itself, that covers what the cell
     stands for. Rows that are released alike are equal in it. generalized: cells that are neither the value nor
-    suppressed. penalty: mean NCP of the cells (Xu et al. 2006), from 0 to 1. violations: cells in which the original
-    value does not lie.
+    suppressed. lost: Σ of the NCP of each column's cells. penalty: mean NCP of the cells (Xu et al. 2006), from 0 to
+    1. violations: cells in which the original value does not lie.
     """
 
     suppressed: pl.DataFrame
     recoded: pl.DataFrame
     generalized: int
+    lost: Mapping[str, Fraction]
     penalty: Fraction | None
     violations: tuple[str, ...]
 
@@ -358,17 +359,16 @@ def read_foreign(table: Original, rules: Rules, released: pl.DataFrame) -> Forei
     released = rules.unambiguous(table, with_symbol(released, suppressed, table.symbol))
     violations: list[str] = []
     recoded: dict[str, pl.Series] = {}
-    generalized, penalty = 0, Fraction(0)
+    generalized, lost = 0, dict[str, Fraction]()
     for rule in rules.columns:
         before, after = table.keys[rule.name].alias(""), released[rule.name].alias("")
-        recoded[rule.name], wrong, cells, lost = _read_column(rule, before, after)
+        recoded[rule.name], wrong, cells, lost[rule.name] = _read_column(rule, before, after)
         generalized += cells
-        penalty += lost
         if wrong.size:
             violations.append(_explained(rule.name, before, after, wrong))
     cells = released.height * released.width
-    known = None if violations or not cells else penalty / cells
-    return ForeignTable(suppressed, pl.DataFrame(recoded), generalized, known, tuple(violations))
+    known = None if violations or not cells else sum(lost.values(), Fraction(0)) / cells
+    return ForeignTable(suppressed, pl.DataFrame(recoded), generalized, lost, known, tuple(violations))
 
 
 def _explained(name: str, original: pl.Series, released: pl.Series, rows: NDArray[np.intp]) -> str:

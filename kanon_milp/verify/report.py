@@ -108,8 +108,8 @@ class Report:
     label of the recoding that covers it.
     missing_keys: "own", or "match" where a missing or suppressed cell was taken to match any value: `released` is then
     about the rows that match each of the different rows. alone: the table was judged without its original, of which no
-    cost is known then. dropped_rows: rows of the original that are not released. notes: what to know that is no
-    violation.
+    cost is known then. total: what all rows as one group would lose, where the cost is one of whole groups.
+    dropped_rows: rows of the original that are not released. notes: what to know that is no violation.
     """
 
     violations: tuple[str, ...]
@@ -133,10 +133,17 @@ class Report:
     alone: bool = False
     dropped_rows: int = 0
     notes: tuple[str, ...] = ()
+    total: Fraction | None = None
     groupings: tuple[Grouping, Grouping | None] | None = field(default=None, repr=False, compare=False)
 
     def __bool__(self) -> bool:
         return self.ok
+
+    @property
+    def information_loss(self) -> Fraction | None:
+        """The cost as a percentage of `total`: 100·SSE/SST of microaggregation, the GCP of boxes. None of tables whose
+        cost is one of rows, and where there is nothing to lose."""
+        return None if self.cost is None or not self.total else 100 * self.cost / self.total
 
     @property
     def ok(self) -> bool:
@@ -197,6 +204,7 @@ class Report:
             "n": self.n,
             "m": self.m,
             **both("cost", self.cost),
+            **({} if self.total is None else both("information_loss", self.information_loss)),
             "suppressed_cells": self.suppressed_cells,
             "fully_suppressed_rows": self.fully_suppressed_rows,
             **_facts(self.released),
@@ -218,6 +226,8 @@ class Report:
         exempt = "no row is left" if self.k_exempt is None else f"k = {self.k_exempt}"
         both = f" with the fully suppressed rows as a group, without them {exempt}" if suppressed else ""
         loss, cells = "undefined" if self.cost is None else in_words(self.cost), self.n * self.m
+        if self.information_loss is not None:
+            loss += f" ({float(self.information_loss):.4f} % of that of all rows as one group)"
         share, rows = self.suppressed_cells / max(cells, 1), counted(self.fully_suppressed_rows, "row")
         sizes = f"smallest {self.smallest_group}, mean {float(self.mean_group):.2f}, largest {self.largest_group}"
         matching = self.missing_keys == "match"

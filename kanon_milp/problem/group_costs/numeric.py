@@ -169,17 +169,20 @@ class NumericCost(GroupCost):
             row = np.empty(len(group), dtype=np.int64)
             for rows in groups:
                 row[rows] = rows[self.member(rows)]
-            return {name: table.keys[name].gather(row) for name in self.points.columns}
+            return {name: self._typed(table.keys[name].gather(row)) for name in self.points.columns}
         found: dict[str, pl.Series] = {}
         for j, texts in enumerate(self._written([self._centre(rows) for rows in groups])):
             name = self.points.columns[j]
             cells = np.empty(len(group), dtype=object)
             for rows, text in zip(groups, texts, strict=True):
                 cells[rows] = text
-            found[name] = pl.Series(name, cells.tolist(), dtype=pl.String)
-            if table.frame.schema[name].is_numeric() and all(_digits(text) <= FLOAT_DIGITS for text in texts):
-                found[name] = found[name].cast(pl.Float64)
+            found[name] = self._typed(pl.Series(name, cells.tolist(), dtype=pl.String))
         return found
+
+    def _typed(self, texts: pl.Series) -> pl.Series:
+        """As floats where the column held numbers, and floats give back the digits."""
+        numeric = self.points.table.frame.schema[texts.name].is_numeric()
+        return texts.cast(pl.Float64) if numeric and all(_digits(text) <= FLOAT_DIGITS for text in texts) else texts
 
     def _written(self, centres: Sequence[tuple[int, Sequence[int]]]) -> list[list[str]]:
         """By column the centre of each group as text, with decimals enough to tell different ones apart."""

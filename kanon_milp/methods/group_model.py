@@ -1,0 +1,51 @@
+"""The method `milp` where the cost is one of whole groups: the set-partitioning model of all possible groups."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from kanon_milp.formulations.whole_groups import GroupColumns, build_whole_groups
+from kanon_milp.methods.group_session import GroupSession
+from kanon_milp.methods.result import Result
+from kanon_milp.solvers import StopReason
+from kanon_milp.solvers.checked import solve_checked
+from kanon_milp.solvers.proof import Grid
+from kanon_milp.solvers.pyomo_arrays import to_arrays
+from kanon_milp.system.limit import Over
+
+RANGE = 10**6  # of costs as the solver sees them: all rows as one group
+
+
+def solve_group_model(session: GroupSession) -> Result:
+    """State and solve the model; costs are exact, the solver's bound holds up to its tolerance."""
+    instance, limit, tracker = session.instance, session.limit, session.tracker
+    unit = (instance.cost.total() or Fraction(1)) / RANGE
+    try:
+        with session.clock.step("build"):
+            columns = limit.call(GroupColumns.of, instance)
+            in_units = replace(columns, costs=tuple(cost / unit for cost in columns.costs))
+            linear = to_arrays(limit.call(build_whole_groups, instance, in_units)).linear
+    except Over:
+        return session.finish(message="the limit was reached before the model was stated")
+    start = None
+    if tracker.best is not None:
+        chosen = {tuple(np.flatnonzero(tracker.best.group == g).tolist()) for g in np.unique(tracker.best.group)}
+        start = np.array([float(rows in chosen) for rows in columns.groups])
+    options = replace(session.options, time_limit=limit.seconds)
+    grid = Grid(0, linear.largest_cost)
+    with session.clock.step("solve"):
+        answer = solve_checked(session.adapter, linear, options, grid, start=start, interrupt=session.interrupt)
+    if answer.x is not None:
+        group = np.empty(len(instance.of_row), dtype=np.int64)
+        for g in np.flatnonzero(answer.x > 0.5).tolist():
+            group[list(columns.groups[g])] = g
+        tracker.better(instance.table(group))
+    if (safe := grid.safe(answer.bound)) is not None:
+        tracker.higher(safe * unit, answer.backed_by)
+    if answer.stop_reason is StopReason.INFEASIBLE:
+        return session.end_infeasible(answer.backed_by)
+    size = (linear.variables, linear.constraints)
+    return session.finish(answer.stop_reason.value, answer.message, size=size, rough=unit)

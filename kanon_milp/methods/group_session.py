@@ -1,0 +1,141 @@
+"""One call of `solve` of a problem whose cost is one of whole groups: what a method works on, and how it ends."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+
+from kanon_milp.methods.description import users_code
+from kanon_milp.methods.outcome import UNKNOWN, Bound, Found, Outcome, Scale, verified_objective
+from kanon_milp.methods.result import Result
+from kanon_milp.methods.session import limit_of, result_of
+from kanon_milp.methods.tracker import GroupTracker, PhaseRun
+from kanon_milp.presolve.preparation import Size
+from kanon_milp.presolve.whole_groups import GroupInstance, GroupTable
+from kanon_milp.problem.problem import Problem
+from kanon_milp.solvers import OnProgress, SolverAdapter, SolverOptions
+from kanon_milp.solvers.proof import Grid
+from kanon_milp.system.arrays import Ints
+from kanon_milp.system.clock import Clock
+from kanon_milp.system.limit import Limit
+from kanon_milp.system.parameters import Parameters
+from kanon_milp.verify import verify
+
+FORMULATION = "set_partitioning"
+
+
+@dataclass(frozen=True, eq=False)
+class GroupSession:
+    """One call of `solve`. What is known of tables and bounds goes to `tracker`, and `finish` ends with it.
+
+    Fields as of `Session`. start: int64 (n,), group of each row in a table to start with.
+    """
+
+    instance: GroupInstance
+    adapter: SolverAdapter
+    options: SolverOptions
+    clock: Clock
+    method: str
+    interrupt: threading.Event | None = None
+    iterations: int | None = None
+    dask: str | None = None
+    on_progress: OnProgress | None = None
+    files: Mapping[str, str | None] = field(default_factory=dict)
+    solver_used: bool = False
+    start: Ints | None = None
+    parameters: Parameters = field(default_factory=Parameters)
+
+    def __repr__(self) -> str:
+        """Names and sizes, and no cell."""
+        return f"<GroupSession: method {self.method}; {self.instance!r}>"
+
+    @property
+    def problem(self) -> Problem:
+        """The problem as it was given."""
+        return self.instance.problem
+
+    @property
+    def limit(self) -> Limit:
+        """When it has to end."""
+        return limit_of(self.clock, self.options, self.interrupt)
+
+    @property
+    def threads(self) -> int:
+        """Threads or processes in use."""
+        return self.options.threads if self.solver_used else 1
+
+    @cached_property
+    def tracker(self) -> GroupTracker:
+        """The best table so far and the highest bound; the table to start with where that satisfies the problem."""
+        tracker = GroupTracker(Fraction(1), self.clock.began, self.on_progress)
+        if self.started is not None and self.instance.satisfies(self.started):
+            tracker.better(self.started)
+        return tracker
+
+    @cached_property
+    def started(self) -> GroupTable | None:
+        """The table that was given to start with."""
+        return None if self.start is None else self.instance.table(self.start)
+
+    @property
+    def reached(self) -> bool:
+        """Whether the gap that was asked for is reached."""
+        best, bound = self.tracker.best, self.tracker.bound
+        if best is None:
+            return False
+        return best.cost - bound <= Fraction(self.options.gap) * best.cost
+
+    def end_infeasible(self, backed_by: tuple[str, ...] = ("own bound",)) -> Result:
+        """The result of a problem that has no solution."""
+        message = self.instance.obstacle or "no groups of the rows have all that is required"
+        return self._end(Outcome().infeasible(backed_by, message))
+
+    def finish(
+        self,
+        reason: str = "finished",
+        message: str = "",
+        *,
+        size: tuple[int, int] = (0, 0),
+        phases: tuple[PhaseRun, ...] = (),
+        rough: Fraction | None = None,
+    ) -> Result:
+        """The result with the best table and the bound of the tracker: optimal where they are equal, exactly.
+
+        reason: why the method stopped, where it is not the limit. size: variables and constraints of the model.
+        rough: the bound is a solver's, in floating point, and meets the table within its tolerance, in this unit.
+        """
+        tracker, limit = self.tracker, self.limit
+        bound = Bound(tracker.proven, tracker.proven_by) if tracker.proven > 0 else UNKNOWN
+        best = self.instance.one_group if tracker.best is None else tracker.best
+        if self.started is not None and best is self.started:
+            message = "; ".join(each for each in (message, "the table is the one that was given to start with") if each)
+        elif self.started is not None and not self.instance.satisfies(self.started):
+            message = "; ".join(each for each in (message, "start was dropped: its groups give no table") if each)
+        outcome = Outcome(bound=bound, trajectory=tuple(tracker.trajectory), size=size, phases=phases)
+        outcome = outcome.stopped(limit.reason if limit.over else reason, message)
+        if best is None:
+            return self._end(outcome)
+        found = self._released(best)
+        if found.report.ok and found.objective != best.cost:
+            return self._end(replace(outcome.failed("the verifier finds another cost than the method"), found=found))
+        values = (found.objective or Fraction(0), bound.value or Fraction(0))
+        grid = Grid(0) if rough else Grid(math.lcm(*(value.denominator for value in values)))
+        return self._end(outcome.with_table(found, Scale(1, rough or Fraction(1), grid)))
+
+    def _released(self, best: GroupTable) -> Found:
+        with self.clock.step("assign"):
+            group = best.group + 1
+            table = self.problem.table.released(self.instance.cost.release(best.group))
+        with self.clock.step("verify"):
+            report = verify(self.problem, table, partition=group.tolist(), minimal=False)
+        return Found(table, group, report, verified_objective(self.problem, report))
+
+    def _end(self, outcome: Outcome) -> Result:
+        types = self.instance.types.count
+        sizes = Size(types, 0, 0, 0, 0), Size(types, 0, 0, *outcome.size)
+        result = result_of(self, outcome, FORMULATION, *sizes, self.instance.row_types)
+        return replace(result, backed_by=result.backed_by and (*result.backed_by, *users_code(self.problem)))

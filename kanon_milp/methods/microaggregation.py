@@ -1,0 +1,102 @@
+"""The methods for microaggregation alone: `mdav` and `vmdav`, which prove nothing, and `univariate`, which does."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import accumulate
+
+import numpy as np
+
+from kanon_milp.heuristics.microaggregation import VmdavParams, improved, mdav, scaled, vmdav
+from kanon_milp.methods.group_session import GroupSession
+from kanon_milp.methods.result import Result
+from kanon_milp.presolve.whole_groups import GroupTable
+from kanon_milp.problem.group_costs import NumericCost
+from kanon_milp.system.arrays import Ints
+
+CHECKED = 4096  # rows between two looks at the limit
+
+
+def solve_mdav(session: GroupSession) -> Result:
+    """MDAV (Domingo-Ferrer, Torra 2005)."""
+    cost, instance = _cost(session), session.instance
+    with session.clock.step("search"):
+        group = mdav(scaled(cost), instance.least, cost.power, session.limit)
+    session.tracker.better(instance.table(group))
+    return session.finish()
+
+
+def solve_vmdav(session: GroupSession) -> Result:
+    """V-MDAV (Solanas, Martínez-Ballesté 2006), and MDAV, whichever is better; for sums of squares followed by moves
+    and exchanges of points."""
+    cost, instance, params = _cost(session), session.instance, session.parameters.of(VmdavParams)
+    points, k, limit = scaled(cost), session.instance.least, session.limit
+    for group in (mdav(points, k, cost.power, limit), vmdav(points, k, cost.power, params.gain, limit)):
+        with session.clock.step("search"):
+            session.tracker.better(instance.table(group))
+            if cost.power == 2:
+                session.tracker.better(instance.table(improved(points, group, k, params.passes, limit)))
+    return session.finish()
+
+
+def solve_univariate(session: GroupSession) -> Result:
+    """One column: there is an optimum of groups of κ to 2κ-1 rows next to each other in order (Hansen, Mukherjee 2003),
+    and dynamic programming over the ordered rows finds it, in integers.
+
+    The same holds of absolute deviations around medians: to exchange two rows so that they are in the order of the
+    centres of their groups raises no cost.
+    """
+    cost, instance = _cost(session), session.instance
+    with session.clock.step("search"):
+        found = _in_order(cost, instance.least, session)
+    if found is not None:
+        session.tracker.better(found)
+        session.tracker.higher(found.cost, ("own bound",))
+    return session.finish()
+
+
+def _in_order(cost: NumericCost, k: int, session: GroupSession) -> GroupTable | None:
+    """The cheapest groups of k to 2k-1 rows in order; None at the limit."""
+    values = cost.points.values[:, 0]
+    order = np.argsort(values, kind="stable")
+    x, n = values[order].tolist(), len(values)
+    sums: list[int]
+    squares: list[int]
+    sums, squares = [0, *accumulate(x)], [0, *accumulate(v * v for v in x)]
+    common = math.lcm(*range(k, 2 * k)) if cost.power == 2 else 1
+
+    def of(a: int, b: int) -> int:
+        """The cost of the rows a to b-1 in order, in units of 1/common."""
+        if cost.power == 2:
+            return common * (squares[b] - squares[a]) - common // (b - a) * (sums[b] - sums[a]) ** 2
+        low, high = a + (b - a) // 2, b - (b - a) // 2
+        return sums[b] - sums[high] - sums[low] + sums[a]
+
+    least: list[int | None] = [0, *[None] * n]
+    size = [0] * (n + 1)
+    for end in range(k, n + 1):
+        if end % CHECKED == 0 and session.limit.over:
+            return None
+        for rows in range(k, min(2 * k, end + 1)):
+            before = least[end - rows]
+            if before is not None:
+                known, here = least[end], before + of(end - rows, end)
+                if known is None or here < known:
+                    least[end], size[end] = here, rows
+    group: Ints = np.empty(n, dtype=np.int64)
+    end = n
+    while end:
+        group[order[end - size[end] : end]] = end
+        end -= size[end]
+    found = session.instance.table(group)
+    unit = cost.weights[0] / (common * cost.points.scale[0] ** cost.power)
+    assert least[n] is not None
+    assert found.cost == Fraction(least[n]) * unit  # type: ignore[arg-type]
+    return found
+
+
+def _cost(session: GroupSession) -> NumericCost:
+    cost = session.instance.cost
+    assert isinstance(cost, NumericCost)
+    return cost
