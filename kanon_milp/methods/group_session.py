@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from kanon_milp.methods.description import users_code
-from kanon_milp.methods.outcome import UNKNOWN, Bound, Found, Outcome, Scale, verified_objective
+from kanon_milp.methods.outcome import Bound, Found, Outcome, Scale, verified_objective
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import limit_of, result_of
 from kanon_milp.methods.tracker import GroupTracker, PhaseRun
@@ -109,7 +109,7 @@ class GroupSession:
         rough: the bound is a solver's, in floating point, and meets the table within its tolerance, in this unit.
         """
         tracker, limit = self.tracker, self.limit
-        bound = Bound(tracker.proven, tracker.proven_by) if tracker.proven > 0 else UNKNOWN
+        bound = Bound(tracker.proven, tracker.proven_by)
         best = self.instance.one_group if tracker.best is None else tracker.best
         if self.started is not None and best is self.started:
             message = "; ".join(each for each in (message, "the table is the one that was given to start with") if each)

@@ -172,6 +172,13 @@ class Result:
         return None if self.report is None else plain(self.report.cost)
 
     @property
+    def information_loss(self) -> float | None:
+        """Where the cost is one of whole groups, the loss as a percentage of what all rows as one group lose (100·SSE /
+        SST of microaggregation, the GCP of boxes); else None."""
+        found = None if self.report is None else self.report.information_loss
+        return None if found is None else float(found)
+
+    @property
     def bound(self) -> Numeric | None:
         """Proven bound on the optimum of the problem, or of an extended model."""
         return plain(self.exact_bound)
@@ -421,6 +428,7 @@ class Result:
             "proof_backed_by": list(self.backed_by),
             "objective": self.objective,
             "loss": self.loss,
+            **({} if self.problem.group_cost is None else self._of_groups()),
             "suppressed_cells": report.suppressed_cells if report is not None else None,
             "bound": self.bound,
             "gap": self.gap,
@@ -449,6 +457,12 @@ class Result:
             },
             "warnings": [*self.problem.table.warnings, *(() if report is None else report.warnings)],
         }
+
+    def _of_groups(self) -> dict[str, Any]:
+        """What only costs of whole groups have: fractions too long for decimals, and the share of the most."""
+        exact = {"objective_exact": self.exact_objective, "bound_exact": self.exact_bound}
+        texts = {name: None if value is None else str(value) for name, value in exact.items()}
+        return {**texts, "information_loss": self.information_loss}
 
     def _optimized(self) -> dict[str, Any]:
         """What was optimized: the component of the model, its sense, and what one unit of it is worth in results."""

@@ -1,0 +1,163 @@
+"""Costs of whole groups from the problem to the verified table, against all partitions."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import polars as pl
+import pytest
+from effort import examples
+from group_cases import GroupCase, group_cases, least
+from hypothesis import assume, given, settings
+
+import kanon_milp as km
+from kanon_milp.heuristics.microaggregation import mdav, scaled
+from kanon_milp.methods import registry
+from kanon_milp.presolve.whole_groups import GroupInstance
+from kanon_milp.problem.group_costs import NumericCost
+from kanon_milp.studies.datasets import FOLDER_VARIABLE
+from kanon_milp.system.limit import NO_LIMIT
+
+
+@given(group_cases())
+@settings(max_examples=examples(1000, 12))
+def test_all_methods_agree_with_all_partitions(case: GroupCase) -> None:
+    problem, best = case.problem(), least(case.n, case.cost, case.holds)
+    for name in ("milp", "auto", "vmdav"):
+        if name != "auto" and registry.refusal(name, problem):
+            continue
+        result = km.solve(problem, method=name)
+        if best is None:
+            assert result.proof == "infeasible"
+            continue
+        assert result.verified, (result.message, result.report)
+        assert result.exact_objective is not None
+        assert result.exact_bound is None or result.exact_bound <= result.exact_objective
+        assert result.exact_objective >= best
+        if name == "milp":
+            result.require_optimal()
+        if result.is_optimal:
+            assert result.exact_objective == best
+        # what is written is what is verified, also without the groups
+        report = km.verify(problem, result.table)
+        assert report.ok
+        assert report.cost == result.exact_objective
+
+
+@given(group_cases(most_columns=1))
+@settings(max_examples=examples(1000, 12))
+def test_one_column_is_solved_by_dynamic_programming(case: GroupCase) -> None:
+    assume(case.recoding and (case.recoding["center"], case.recoding["cost"]) in {("mean", "sse"), ("median", "l1")})
+    case = replace(case, required=None)
+    result = km.solve(case.problem(), method="univariate")
+    best = least(case.n, case.cost, case.holds)
+    assert (result.proof == "infeasible") == (best is None)
+    if best is not None:
+        assert result.require_optimal().exact_bound == result.exact_objective == best
+        assert result.backed_by == ("own bound",)
+        assert result.solver.name == "none"
+
+
+@pytest.mark.parametrize("method", ["mdav", "vmdav", "milp", "univariate"])
+def test_limits_start_and_ends(method: str) -> None:
+    """A table to start with is never lost, and one is found at once after the limit."""
+    table = km.Table.from_frame(pl.DataFrame({"a": [1, 2, 3, 10, 11, 12, 30, 31, 32]}), ["a"])
+    problem = km.Problem(table, km.KAnonymity(3), km.Microaggregation())
+    result = km.solve(problem, method=method, start=[0, 0, 0, 1, 1, 1, 2, 2, 2], time_limit=1e-6)
+    assert result.verified
+    assert result.exact_objective == 6
+    assert result.stop_reason in ("time_limit", "optimal")
+    assert result.table is not None
+    assert result.table["a"].to_list() == [2.0] * 3 + [11.0] * 3 + [31.0] * 3
+    assert result.groups is not None
+    assert len(set(result.groups.tolist())) == 3
+    dropped = km.solve(problem, method=method, start=[0] * 8 + [1])
+    assert "start was dropped" in dropped.message
+    assert dropped.exact_objective == 6
+
+
+def test_what_results_say() -> None:
+    table = km.Table.from_frame(pl.DataFrame({"a": ["1", "2", "3", "9"], "b": ["x", "y", "x", "y"]}), "a", keep="b")
+    result = km.solve(km.Problem(table, km.KAnonymity(2), km.Microaggregation(standardize=True)))
+    assert result.solver.method == "univariate"
+    said = result.as_dict()
+    assert Fraction(said["objective_exact"]) == Fraction(said["bound_exact"]) == result.exact_objective
+    assert said["objective"] == float(Fraction(said["objective_exact"]))
+    assert said["information_loss"] == pytest.approx(100 * said["objective"] / 3)
+    assert (said["gap"], said["proof"], said["problem"]["recoding"]) == (0.0, "optimal", "microaggregation")
+    assert "proven optimum" in result.summary()
+
+
+def test_methods_that_are_for_other_problems_refuse_by_name() -> None:
+    table = km.Table.from_frame(pl.DataFrame({"a": ["1", "2"], "b": ["3", "4"]}), ["a", "b"])
+    points, rows = km.Problem(table, km.KAnonymity(1), km.Microaggregation()), km.Problem(table, km.KAnonymity(1))
+    boxes, l1 = replace(points, recoding=km.Boxes()), replace(points, recoding=km.Microaggregation(center="median"))
+    for problem, method, said in (
+        (rows, "mdav", "it is for the recodings microaggregation and boxes"),
+        (points, "greedy", "levels of cells, which the recoding microaggregation does not have"),
+        (points, "univariate", "where there is one column"),
+        (boxes, "vmdav", "only under the recoding microaggregation"),
+        (l1, "univariate", "where there is one column"),
+    ):
+        with pytest.raises(km.InputError, match=said):
+            km.solve(problem, method=method)
+    with pytest.raises(km.InputError, match="then: further objectives"):
+        km.solve(points, then="groups")
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        (["1.5", "1.5", "6", "6"], None),
+        (["2", "2", "6", "6"], None),  # rounded as the column is
+        (["1.5", "1.5", "6.1", "6.1"], "rows 3, 4"),
+        (["1.5", "1.6", "6", "6"], "row"),
+        (["*", "*", "6", "6"], "rows 1, 2"),
+        (["1.5", "1.5", "5.9999999", "5.9999999"], "rows 3, 4"),
+    ],
+)
+def test_verifier_accepts_means_and_nothing_else(cells: list[str], said: str | None) -> None:
+    table = km.Table.from_frame(pl.DataFrame({"a": ["1", "2", "3", "9"]}), "a")
+    problem = km.Problem(table, km.KAnonymity(2), km.Microaggregation())
+    report = km.verify(problem, pl.DataFrame({"a": cells}))
+    assert report.ok == (said is None)
+    if said is None:
+        assert (report.cost, report.information_loss) == (Fraction(37, 2), 100 * Fraction(37, 2) / Fraction(155, 4))
+    else:
+        assert any(said in violation for violation in report.violations)
+        assert report.cost is None
+
+
+def test_verifier_judges_boxes() -> None:
+    table = km.Table.from_frame(pl.DataFrame({"a": ["1", "2", "3", "9"], "b": ["x", "x", "y", "z"]}), ["a", "b"])
+    problem = km.Problem(table, km.KAnonymity(2), km.Boxes())
+    released = pl.DataFrame({"a": ["1-2", "1-2", "3-9", "3-9"], "b": ["x", "x", "{y, z}", "{y, z}"]})
+    assert km.verify(problem, released).cost == 2 * Fraction(1, 8) + 2 * Fraction(6, 8) + 2 * Fraction(2, 3)
+    wider = released.with_columns(a=pl.Series(["1-3", "1-3", "3-9", "3-9"]))
+    assert km.verify(problem, wider).cost == 2 * Fraction(2, 8) + 2 * Fraction(6, 8) + 2 * Fraction(2, 3)
+    assert not km.verify(problem, released.with_columns(a=pl.Series(["1-2", "1-2", "4-9", "4-9"]))).ok
+
+
+PUBLISHED = {
+    "tarragona": {3: "16.9326", 4: "19.5460", 5: "22.4619"},
+    "census": {3: "5.6922", 4: "7.4947", 5: "9.0884"},
+}
+
+
+@pytest.mark.parametrize(("name", "k"), [(name, k) for name, values in PUBLISHED.items() for k in values])
+def test_mdav_has_the_published_information_loss(name: str, k: int) -> None:
+    """The values that every paper on microaggregation compares with, of the CASC reference tables, standardized."""
+    path = Path(os.environ.get(FOLDER_VARIABLE, "")) / "casc" / f"{name}.csv.gz"
+    if not path.is_file():
+        pytest.skip(f"{path} is not here")
+    frame = pl.read_csv(path)
+    problem = km.Problem(
+        km.Table.from_frame(frame, frame.columns), km.KAnonymity(k), km.Microaggregation(standardize=True)
+    )
+    instance = GroupInstance.of(problem)
+    assert isinstance(instance.cost, NumericCost)
+    loss = instance.table(mdav(scaled(instance.cost), k, 2, NO_LIMIT)).cost / instance.cost.total()
+    assert f"{float(100 * loss):.4f}" == PUBLISHED[name][k]
