@@ -111,10 +111,10 @@ class GroupCase:
 
 
 @st.composite
-def group_cases(draw: st.DrawFn, most_columns: int = 2) -> GroupCase:
+def group_cases(draw: st.DrawFn, most_columns: int = 2, *, boxes: bool = True) -> GroupCase:
     """Up to seven rows; numbers with ties and decimals, for boxes also texts."""
     n = draw(st.integers(2, 7))
-    boxes = draw(st.booleans())
+    boxes = boxes and draw(st.booleans())
     number = st.integers(-4, 9).map(lambda x: str(x) if x % 3 else f"{x}.5")
 
     columns = {}
