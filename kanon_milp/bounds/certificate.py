@@ -91,6 +91,7 @@ from kanon_milp.errors import InputError, TooManyLevelVectorsError, unreadable
 from kanon_milp.kernels.volume import dot
 from kanon_milp.presolve.closures import closed_instance, closures_suffice, pricing_suffices
 from kanon_milp.presolve.instance import Instance, compress_table, prepare, recode, types_of, with_candidates
+from kanon_milp.presolve.preparation import priced_by_vectors
 from kanon_milp.presolve.reductions import Dominance, Viability
 from kanon_milp.presolve.row_types import RowTypes
 from kanon_milp.problem.arguments import file_path
@@ -281,10 +282,15 @@ def certify(problem: Problem, dual: DualPoint, denominator: int | None = None) -
     elif dual.rank_one_cuts.count:  # which a certificate states without rank-1 cuts
         dual = replace(dual, rank_one_cuts=NO_CUTS, cut_multipliers=dual.cut_multipliers[:0])
     relaxed = _certified_problem(problem)
+    types = compress_table(relaxed)
     source: PatternPricing | None = None
-    if pricing_suffices(relaxed) and relaxed.size_only and not dual.sets.lists:
-        source = pricing_of(relaxed, compress_table(relaxed))
-    instance = certified_instance(problem) if source is None else source.root
+    if pricing_suffices(relaxed) and not dual.sets.lists:
+        if relaxed.size_only:
+            source = pricing_of(relaxed, types)
+        elif not priced_by_vectors(relaxed, types) and not dual.rank_one_cuts.count:
+            # of sizes alone; row types that differ in sensitive values have the same multiplier
+            source = pricing_of(relaxed, types_of(relaxed, types))
+    instance = certified_instance(problem) if source is None else replace(source.root, types=types)
     dual = _of_distinct_rows(problem, instance, dual)
     levels, n = instance.levels, instance.types.n
     limits = dual.rank_one_cuts.limits(instance.types.counts).astype(np.float64)
@@ -294,7 +300,11 @@ def certify(problem: Problem, dual: DualPoint, denominator: int | None = None) -
         denominator = FINE if dual.rank_one_cuts.count else DENOMINATOR
     denominator = max(min(denominator, NEVER // (largest * (n + 1))), 1)
     exact = round_dual(dual, denominator)
-    total = exact_value(instance, exact) if source is None else Fraction(source.exact(exact), denominator)
+    if source is None:
+        total = exact_value(instance, exact)
+    else:
+        of_type = np.unique(source.types.codes, axis=0, return_inverse=True)[1].ravel()
+        total = Fraction(source.exact(replace(exact, multipliers=exact.multipliers[of_type])), denominator)
     most = instance.problem.most_groups
     stated: dict[str, Any] = {}
     if most is not None and (exact.sets.lengths == instance.types.count).any():
@@ -441,12 +451,19 @@ def _cuts_of_distinct_rows(
     return RankOneCuts.of(found), multipliers[keep]
 
 
-def required_instance(problem: Problem) -> Instance | None:
-    """The instance that such a certificate is about: row types are distinct rows of quasi-identifiers and the sensitive
-    attributes that are asked about, without what cannot be stated. None where nothing is asked about any."""
+def required_problem(problem: Problem) -> Problem | None:
+    """The problem that such a certificate is about, without what cannot be stated. None where nothing is asked about
+    any sensitive attribute."""
     known = certified_requirements(problem)
     relaxed = replace(replace(problem, privacy=known).without_sides(), objective="loss")
-    if not known or not relaxed.attributes:
+    return relaxed if known and relaxed.attributes else None
+
+
+def required_instance(problem: Problem) -> Instance | None:
+    """The instance of the `required_problem`: row types are distinct rows of quasi-identifiers and the sensitive
+    attributes that are asked about. None where there is no such problem."""
+    relaxed = required_problem(problem)
+    if relaxed is None:
         return None
     instance = prepare(relaxed)
     instance = instance.subset(Viability().keep(instance))
@@ -455,14 +472,14 @@ def required_instance(problem: Problem) -> Instance | None:
     return dominance.apply(instance).instance if dominance.accepts(relaxed) else instance
 
 
-def first_multipliers(instance: Instance, dual: DualPoint | None) -> Floats | None:
-    """Multipliers of a point of the Lagrangian for the row types of a `required_instance`, None where there are none.
+def first_multipliers(types: RowTypes, dual: DualPoint | None) -> Floats | None:
+    """Multipliers of a point of the Lagrangian for the row types of a `required_problem`, None where there are none.
 
     dual: over the same row types, or over the distinct rows of quasi-identifiers.
     """
-    if dual is None or len(dual.multipliers) == instance.types.count:
+    if dual is None or len(dual.multipliers) == types.count:
         return None if dual is None else dual.multipliers
-    _, of_type = np.unique(instance.types.codes, axis=0, return_inverse=True)
+    _, of_type = np.unique(types.codes, axis=0, return_inverse=True)
     of_type = of_type.ravel()
     if len(dual.multipliers) != int(of_type.max(initial=-1)) + 1:
         return None
@@ -475,9 +492,10 @@ def certify_required(
 ) -> Certificate:
     """Round a point of the bound under requirements and compute what it proves about the table.
 
-    instance: the `required_instance` of the problem, which the point is of. The checker knows less of some requirements
-    than the package, so that it may prove less than is claimed here: the metric of t-closeness but for the equal
-    distance, the shares of δ-disclosure. Raises InputError where exact numbers would need more than 64 bits.
+    instance: the `required_instance` of the problem, which the point is of, or that with the candidates that are open
+    at the point, where others add nothing (`RequiredPricing.open_candidates`). The checker knows less of some
+    requirements than the package, so that it may prove less than is claimed here: the metric of t-closeness but for the
+    equal distance, the shares of δ-disclosure. Raises InputError where exact numbers would need more than 64 bits.
     """
     types, levels = compress_table(problem), instance.levels
     at = [types.sensitive.index(name) for name in instance.types.sensitive]

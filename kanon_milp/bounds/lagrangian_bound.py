@@ -86,8 +86,10 @@ class VolumeAlgorithm:
         params: Parameters = DEFAULT,
         *,
         far: bool = False,
+        fast_iterations: int | None = None,
     ) -> None:
-        """far: whether the best point is likely to be far from the first one."""
+        """far: whether the best point is likely to be far from the first one. fast_iterations: that go for a fast rise,
+        in place of as many as the parameters say."""
         self.params = p = params.of(LagrangianParameters)
         self._packing = params.of(PackingParameters)
         self.at, self.limit, self.on_progress, self.began = at, limit, on_progress, time.perf_counter()
@@ -102,7 +104,9 @@ class VolumeAlgorithm:
         # how the steps go until the number of iterations is reached, and from then on
         self.fast = Pace(p.far_weight if far else p.fast_weight, p.fast_patience, p.fast_shorter)
         self.pace, self.weight = self.fast, self.fast.weight
-        self.fast_iterations = p.far_iterations if far else p.fast_iterations
+        self.fast_iterations = (
+            (p.far_iterations if far else p.fast_iterations) if fast_iterations is None else fast_iterations
+        )
         self.begun = -np.inf
         first = max(self.params.first_target * self.value, self.value + self.ceiling / 1000)
         self.goal = first if limit.target is None else limit.target

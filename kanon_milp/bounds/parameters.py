@@ -51,6 +51,7 @@ class PricingParameters:
     least_pair: float = number(0.5, "cells, that reduced cost at least")
     most_limit: float = number(2.5, "cells, both at most")
     box: float = number(0.3, "cells that a multiplier moves by in a round, at most", least=1e-6)
+    fast_iterations: int = number(100, "of the volume algorithm that go for a fast rise; the others go for accuracy")
     first_rounds: int = number(4, "that rise fast")
     first_iterations: int = number(66, "of the volume algorithm in each of these", least=1)
     iterations: int = number(200, "in each of the others", least=1)
@@ -63,6 +64,21 @@ class PricingParameters:
     patience: int = number(2, "such rounds one after the other, after which it is left", least=1)
     cut_rounds: int = number(2, "of rank-1 cuts between two looks at all candidates", least=1)
     stalled_cuts: float = number(2e-5, "relative rise of these that is not worth it")
+
+
+@parameters("valued_pricing")
+@dataclass(frozen=True)
+class ValuedPricingParameters(PricingParameters):
+    """The same under requirements about values, where groups take rows that cost more than they are worth by
+    themselves. Tuned on all of Adult with hierarchies, seven columns, k = 5, l = 3 on occupation."""
+
+    pair_limit: float = number(3.0, "cells, reduced cost of their pairs, at first")
+    least_open: float = number(1.0, "cells, that φ at least")
+    least_pair: float = number(3.0, "cells, that reduced cost at least")
+    most_limit: float = number(4.0, "cells, both at most")
+    box: float = number(0.5, "cells that a multiplier moves by in a round, at most", least=1e-6)
+    fast_iterations: int = number(600, "of the volume algorithm that go for a fast rise; the others go for accuracy")
+    iterations: int = number(66, "in each of the others", least=1)
 
 
 @parameters("closure_pricing")

@@ -210,6 +210,9 @@ class PatternPricing:
 
         also: an instance whose pairs come with them.
         """
+        return self._near(multipliers, open_limit, pair_limit, also)
+
+    def _near(self, multipliers: Floats, open_limit: float, pair_limit: float, also: Instance | None) -> Priced:
         below, vector, indptr, members = self._price(multipliers, open_limit * self.cell, pair_limit * self.cell, True)
         value = float(below.sum() + self.types.counts @ multipliers)
         return Priced(value, *self._instance(vector, indptr, members, also))
@@ -230,7 +233,8 @@ class PatternPricing:
         at: Ints = np.concatenate(vectors)
         member, length = np.concatenate(pairs), np.concatenate(lengths)
         keys, number = np.unique(self._keys(at, member[np.cumsum(length) - length]), return_inverse=True)
-        pair = np.unique(np.repeat(number.reshape(-1), length) * self.types.count + member)
+        pair = np.sort(np.repeat(number.reshape(-1), length) * self.types.count + member)
+        pair = pair[np.diff(pair, prepend=-1) > 0]  # as np.unique, which takes ten times as long for such numbers
         of_pair, member = pair // self.types.count, (pair % self.types.count).astype(np.int32)
         vector = np.empty(len(keys), np.int32)
         vector[number.reshape(-1)] = at
@@ -248,6 +252,10 @@ class PatternPricing:
     def charges(self, point: Floats) -> Floats | None:
         """Those of a point of such an evaluator, as of `DualPoint`."""
         return None
+
+    def ascent_parameters(self, params: Parameters) -> PricingParameters:
+        """The numbers that an ascent over these candidates goes by."""
+        return params.of(PricingParameters)
 
     def learn(self, priced: Priced, point: Floats) -> None:
         """Be told the best point of an evaluator over these candidates."""
@@ -295,7 +303,7 @@ class PricedAscent:
     ) -> None:
         """start: multipliers to begin with, those of `cheapest` by default."""
         self.source, self.threads, self._all = source, threads, params
-        self._params = p = params.of(PricingParameters)
+        self._params = p = source.ascent_parameters(params)
         self.multipliers = source.cheapest() if start is None else start
         self.open_limit, self.pair_limit, self.rounds, self.idle = p.open_limit, p.pair_limit, 0, 0
         self.near = source.near(self.multipliers, self.open_limit, self.pair_limit)
@@ -325,7 +333,7 @@ class PricedAscent:
         begun = 0 if self.algorithm is None else self.algorithm.iterations
         bounded = BoundLimit(limit.ends, limit.interrupt, target, begun + iterations)
         if self.algorithm is None:
-            self.algorithm = VolumeAlgorithm(at, bounded, params=self._all)
+            self.algorithm = VolumeAlgorithm(at, bounded, params=self._all, fast_iterations=p.fast_iterations)
         else:
             self.algorithm.move_to(at, bounded, self._share_of(before))
         self.algorithm.maximize(packing_cuts=False)

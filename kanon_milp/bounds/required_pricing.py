@@ -12,18 +12,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from kanon_milp.bounds.dual import NEVER, ExactDual, prove
+from kanon_milp.bounds.closure_pricing import ClosurePricing
+from kanon_milp.bounds.dual import NEVER, DualPoint, ExactDual, prove, round_dual
 from kanon_milp.bounds.evaluation import RequiredEvaluator
-from kanon_milp.bounds.parameters import SubproblemParameters
-from kanon_milp.bounds.pattern_pricing import PatternPricing, Priced
+from kanon_milp.bounds.parameters import PricingParameters, SubproblemParameters, ValuedPricingParameters
+from kanon_milp.bounds.pattern_pricing import PatternPricing, Priced, PricedAscent
 from kanon_milp.bounds.registry import BoundLimit
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.preparation import priced_by_vectors
 from kanon_milp.presolve.ragged import indptr_of
 from kanon_milp.presolve.reductions import supports
 from kanon_milp.presolve.row_types import RowTypes
 from kanon_milp.problem.problem import Problem
 from kanon_milp.system.arrays import Flags, Floats, Ints
+from kanon_milp.system.limit import NO_LIMIT, Limit
 from kanon_milp.system.parameters import DEFAULT, Parameters
 
 
@@ -34,19 +37,22 @@ class RequiredPricing(PatternPricing):
         """types: one for each (quasi-identifier, sensitive) tuple. Raises ValueError where nothing is asked about
         values, and as `PatternPricing`."""
         super().__init__(problem, types)
+        self._know_values(threads, params)
+
+    def _know_values(self, threads: int, params: Parameters) -> None:
         relaxations = relaxations_of(self.root)
         if not relaxations:
             raise ValueError("no requirement is about a sensitive attribute")
-        self._threads, self._params = threads, params.of(SubproblemParameters)
+        self._threads, self._effort = threads, params.of(SubproblemParameters)
         charged = sum(relaxation.closeness is not None for relaxation in relaxations)
         self._charges, self._charged = np.zeros((charged, 0)), np.zeros(0, np.int64)
 
-    def near(self, multipliers: Floats, open_limit: float, pair_limit: float, also: Instance | None = None) -> Priced:
+    def _near(self, multipliers: Floats, open_limit: float, pair_limit: float, also: Instance | None) -> Priced:
         """As of sizes, by what their relaxations say: with the pairs below the limit, without which a group may lack
         values."""
         _, vector, indptr, members = self._price(multipliers, open_limit * self.cell, math.inf, True)
         instance, keys = self._instance(vector, indptr, members, also)
-        at = RequiredEvaluator(instance, multipliers, self._charges_of(keys), self._threads, params=self._params)
+        at = RequiredEvaluator(instance, multipliers, self._charges_of(keys), self._threads, params=self._effort)
         point = at.start()
         if len(self._charges):
             better = at.refined(point, BoundLimit(math.inf), final=False)
@@ -65,11 +71,17 @@ class RequiredPricing(PatternPricing):
 
     def exact(self, dual: ExactDual) -> int:
         """As of sizes, with the charges at hand."""
+        instance, charged = self.open_candidates(dual)
+        return prove(instance, charged, params=self._effort).total
+
+    def open_candidates(self, dual: ExactDual) -> tuple[Instance, ExactDual]:
+        """The candidates whose groups can be below 0, with all that they cover, and the point with the charges at
+        hand of these; what others add to L is 0."""
         self._refuse_too_fine(dual)
         _, vector, indptr, members = self._price(dual.multipliers, 0, NEVER, True, dual.denominator)
         instance, keys = self._instance(vector, indptr, members)
         charges = np.rint(self._charges_of(keys) * dual.denominator).astype(np.int64)
-        return prove(instance, replace(dual, charges=charges), params=self._params).total
+        return instance, replace(dual, charges=charges)
 
     def evaluator(self, priced: Priced, centre: Floats, width: float, threads: int, params: Parameters) -> _Boxed:
         """With the charges at hand."""
@@ -80,6 +92,10 @@ class RequiredPricing(PatternPricing):
     def charges(self, point: Floats) -> Floats | None:
         """What comes after the multipliers of row types."""
         return point[self.types.count :]
+
+    def ascent_parameters(self, params: Parameters) -> PricingParameters:
+        """Those under requirements about values."""
+        return params.of(ValuedPricingParameters)
 
     def learn(self, priced: Priced, point: Floats) -> None:
         """Keep the charges."""
@@ -96,6 +112,48 @@ class RequiredPricing(PatternPricing):
             at = np.minimum(np.searchsorted(self._charged, keys), len(self._charged) - 1)
             found[:] = np.where(self._charged[at] == keys, self._charges[:, at], 0.0)
         return found.reshape(-1)
+
+
+class RequiredClosurePricing(RequiredPricing, ClosurePricing):
+    """The same where level vectors are too many to be gone through. limit: of all looks."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        types: RowTypes,
+        threads: int = 1,
+        params: Parameters = DEFAULT,
+        limit: Limit = NO_LIMIT,
+    ) -> None:
+        ClosurePricing.__init__(self, problem, types, params, limit)
+        self._know_values(threads, params)
+
+
+def required_pricing_of(
+    problem: Problem, types: RowTypes, threads: int = 1, params: Parameters = DEFAULT, limit: Limit = NO_LIMIT
+) -> RequiredPricing:
+    """By level vectors, or by sets of rows where these are too many. limit: of all looks at sets of rows."""
+    if priced_by_vectors(problem, types):
+        return RequiredPricing(problem, types, threads, params)
+    return RequiredClosurePricing(problem, types, threads, params, limit)
+
+
+def priced_point(
+    problem: Problem, types: RowTypes, start: Floats | None, limit: Limit, seconds: float
+) -> tuple[Instance, DualPoint]:
+    """Multipliers for a certificate, raised in so many seconds, and the candidates that are open at them.
+
+    start: those to begin with. Groups of a few rows are not looked at one by one, which a certificate cannot say.
+    Raises InputError where what they prove is not known by the limit.
+    """
+    params = Parameters({"subproblems.tried": 0})
+    source, part = required_pricing_of(problem, types, params=params, limit=limit), limit.part(seconds)
+    ascent = PricedAscent(source, params=params, start=start)
+    while not (part.over or ascent.stalled):
+        ascent.rise(part)
+    instance, exact = source.open_candidates(round_dual(ascent.best))
+    assert exact.charges is not None
+    return instance, replace(ascent.best, charges=exact.charges / exact.denominator)
 
 
 class _Boxed(RequiredEvaluator):

@@ -168,7 +168,9 @@ def _closed(instance: Instance, left: Ints, limit: Limit) -> Iterator[tuple[int,
         if limit.over:
             return
         members = candidates.members[_pairs(instance, g)]
-        yield int(candidates.vector[g]), members[left[members] > 0]
+        members = members[left[members] > 0]
+        if len(members):
+            yield int(candidates.vector[g]), members
 
 
 def _neighbourhoods(

@@ -20,7 +20,7 @@ from kanon_milp.bounds.columns.priced_cuts import PricedCuts
 from kanon_milp.bounds.dual import DualPoint, prove, round_dual
 from kanon_milp.bounds.parameters import SubproblemParameters
 from kanon_milp.bounds.pattern_pricing import PricedAscent
-from kanon_milp.bounds.required_pricing import RequiredPricing
+from kanon_milp.bounds.required_pricing import RequiredPricing, required_pricing_of
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.greedy import suppress_all
 from kanon_milp.methods.hybrid import limit_of_search
@@ -48,11 +48,13 @@ class PricedParams:
     """Rounds over candidates that are priced. Tuned on all of Adult with hierarchies, k = 5."""
 
     first_share: float = number(0.8, "of the time, at most, for the table of greedy, which others begin with", most=1)
-    seconds: float = number(5.0, "of the first round, where there is time for another one", least=1e-3)
+    value_first_share: float = number(0.3, "the same under requirements about values, of which greedy is slow", most=1)
+    seconds: float = number(5.0, "of the first round, at least, where there is time for another one", least=1e-3)
+    value_seconds: float = number(20.0, "the same under requirements about values", least=1e-3)
     longer: float = number(3.0, "times as long is each round", least=1)
     bound_share: float = number(0.6, "of a round, for the bound at most", most=1)
     cut_share: float = number(0.4, "of a round, for rank-1 cuts at most, where the bound without them is done", most=1)
-    sizes_share: float = number(0.3, "of the first bound, for that of sizes under requirements about values", most=1)
+    sizes_rounds: int = number(4, "of the bound of sizes, before that of values begins", least=0)
     open_limit: float = number(2.0, "cells, φ of the candidates that tables are made of")
     pair_limit: float = number(2.0, "cells, reduced cost of their pairs")
     value_pair_limit: float = number(4.0, "the same where groups need values, of which some are scarce")
@@ -96,12 +98,21 @@ class _PricedSearch:
         if session.start is not None:
             self._release(partition_of_groups(before, session.start))
         with session.clock.step("search"):
-            for partition in session.quick_partitions(session.limit.share(self.params.first_share)):
+            valued, params = bool(session.problem.attributes), self.params
+            share = params.value_first_share if valued else params.first_share
+            for partition in session.quick_partitions(session.limit.share(share)):
                 self._release(partition)
         with session.clock.step("bound"):
-            source = pricing_of(session.problem, before.types, session.parameters, self.limit)
-            self.ascent = PricedAscent(source, session.options.threads, session.parameters)
+            problem, types, tuned, threads = session.problem, before.types, session.parameters, session.options.threads
+            self.ascent = PricedAscent(pricing_of(problem, types, tuned, self.limit), threads, tuned)
             self._prove(self.ascent.best)
+            if valued:
+                while self.ascent.rounds < params.sizes_rounds and not (self.limit.over or self.ascent.stalled):
+                    self.ascent.rise(self.limit)
+                self._prove(self.ascent.best)
+                # the bound that knows of values, from where that of sizes stands
+                source = required_pricing_of(problem, types, threads, tuned, self.limit)
+                self.ascent = PricedAscent(source, threads, tuned, self.ascent.multipliers)
         self._note()
 
     @property
@@ -126,12 +137,13 @@ class _PricedSearch:
         """Raise the bound, then search tables."""
         before, left = (self._cost, self.proven), self._left
         self.rounds += 1
-        self.seconds = max(self.params.seconds, self.params.longer * self.seconds)
+        shortest = self.params.value_seconds if self.session.problem.attributes else self.params.seconds
+        self.seconds = max(shortest, self.params.longer * self.seconds)
         if left < 2 * self.seconds:
             self.seconds = left
         ends = time.perf_counter() + self.seconds
         share = self.params.cut_share if self.ascent.stalled and self._worth_cuts else self.params.bound_share
-        self._raise(self.limit.part(share * self.seconds))
+        self._raise(self.limit if math.isinf(left) else self.limit.part(share * self.seconds))
         if not (self.limit.over or self._enough):
             # a look that takes longer than the bound's share leaves the search its own
             self._search(min(max(ends, time.perf_counter() + (1 - share) * self.seconds), self.limit.ends))
@@ -147,9 +159,6 @@ class _PricedSearch:
         clock, began = self.session.clock, time.perf_counter()
         loss, bound = self._in_words
         with clock.step("bound"):
-            if self.rounds == 1 and self.session.problem.attributes:
-                self._rise(limit.share(self.params.sizes_share))
-                self.ascent = self._with_values(self.ascent)
             self._rise(limit)
             if self.ascent.stalled and self._worth_cuts and not limit.over:
                 self.cuts = self.cuts or PricedCuts(self.ascent, self.session.parameters)
@@ -160,12 +169,6 @@ class _PricedSearch:
         self._note()
         seconds, now = time.perf_counter() - began, self._in_words
         self.phases.append(PhaseRun("pricing", began - clock.began, seconds, *now, loss, bound))
-
-    def _with_values(self, sizes: PricedAscent) -> PricedAscent:
-        """The bound that knows of values, from where that of sizes stands."""
-        session, threads = self.session, self.session.options.threads
-        source = RequiredPricing(session.problem, sizes.source.types, threads, session.parameters)
-        return PricedAscent(source, threads, session.parameters, sizes.multipliers)
 
     def _rise(self, limit: Limit) -> None:
         while not (limit.over or self.ascent.stalled):

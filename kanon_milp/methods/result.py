@@ -20,7 +20,9 @@ from kanon_milp.methods.extension import Extension
 from kanon_milp.methods.further import Stage, judged
 from kanon_milp.methods.plot import plot
 from kanon_milp.methods.tracker import PhaseRun, Proof, Trajectory
-from kanon_milp.presolve.preparation import Size
+from kanon_milp.presolve.closures import pricing_suffices
+from kanon_milp.presolve.instance import compress_table, types_of
+from kanon_milp.presolve.preparation import Size, many_vectors
 from kanon_milp.problem.arguments import real_number
 from kanon_milp.problem.column_values import as_text
 from kanon_milp.problem.exact import in_words, plain
@@ -521,15 +523,22 @@ def _under_requirements(
     problem: Problem, dual: DualPoint, required: Floats | None, sizes: Certificate, limit: Limit
 ) -> Certificate | None:
     """That of the bound under requirements, None where it proves no more."""
-    from kanon_milp.bounds.certificate import certify_required, first_multipliers, required_instance
+    from kanon_milp.bounds.certificate import certify_required, first_multipliers, required_instance, required_problem
     from kanon_milp.bounds.lagrangian_bound import required_bound
+    from kanon_milp.bounds.required_pricing import priced_point
 
-    instance = required_instance(problem)
-    if instance is None:
+    relaxed = required_problem(problem)
+    if relaxed is None:
         return None
-    known = required is not None and len(required) == instance.types.count
-    start = required if known else first_multipliers(instance, dual)
-    point = required_bound(instance, start, seconds=_seconds(limit), interrupt=limit.interrupt, small=False)
+    types = types_of(relaxed, compress_table(relaxed))
+    start = required if required is not None and len(required) == types.count else first_multipliers(types, dual)
+    if pricing_suffices(relaxed) and many_vectors(relaxed, types):
+        instance, point = priced_point(relaxed, types, start, limit, _seconds(limit))
+    else:
+        listed = required_instance(problem)
+        assert listed is not None
+        instance = listed
+        point = required_bound(instance, start, seconds=_seconds(limit), interrupt=limit.interrupt, small=False)
     found = certify_required(problem, instance, point)
     if found.bound < sizes.bound:
         return None

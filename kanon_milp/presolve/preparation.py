@@ -158,12 +158,12 @@ def presolve(
         priced = allowed and _priceable(problem, types, limit)
         if enumerated:
             found = _closed(problem, types, limit, small_groups, priced) if reduced and not open_model else None
-            if found is None and priced and _vectors(problem, types) > FEW_VECTORS:
+            if found is None and priced and many_vectors(problem, types):
                 only = with_candidates(problem, types, recode(problem, types, fully_suppressed).last)
                 return Prepared(problem, only, only, [], row_types, obstacle, priced=True)
             before, shortage = (found, None) if found is not None else _candidates(problem, types, limit)
             # with more time they would have been priced, whatever the memory
-            late = allowed and not priced and _vectors(problem, types) > FEW_VECTORS
+            late = allowed and not priced and many_vectors(problem, types)
             if late and shortage is not None and shortage.reason == "error" and _priceable(problem, types, NO_LIMIT):
                 shortage = replace(shortage, reason="time_limit")
         else:
@@ -222,6 +222,11 @@ def _vectors(problem: Problem, types: RowTypes) -> int:
     return math.prod(column.height + 1 for column in recode(problem, types, fully_suppressed).columns)
 
 
+def many_vectors(problem: Problem, types: RowTypes) -> bool:
+    """Whether there are more level vectors than are quickly gone through, one by one."""
+    return _vectors(problem, types) > FEW_VECTORS
+
+
 def priced_by_vectors(problem: Problem, types: RowTypes) -> bool:
     """Whether level vectors are few enough to price the candidates of each; else candidates are priced by sets of
     rows."""
@@ -233,7 +238,7 @@ def _priceable(problem: Problem, types: RowTypes, limit: Limit) -> bool:
     """Whether pricing all candidates a few times is possible, and takes less than half of the time."""
     if priced_by_vectors(problem, types):
         look = _vectors(problem, types) * (VECTOR_SECONDS + LABEL_SECONDS * types.count)
-    elif problem.size_only and len(problem.table.quasi_identifiers) <= MOST_COLUMNS:  # nothing is known of values
+    elif len(problem.table.quasi_identifiers) <= MOST_COLUMNS:
         look = PAIR_SECONDS * types.count**2
     else:
         return False

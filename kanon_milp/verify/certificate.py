@@ -167,14 +167,12 @@ class _Expected:
         rows = types["rows"].to_numpy().astype(np.int64)
         top = tuple(rule.height for rule in columns)
         # too many level vectors are not listed, but for the top
-        wide = self.rules.allowed is None and math.prod(height + 1 for height in top) > MOST_VECTORS
+        wide = self._wide
         if self.rules.allowed is not None:
             vectors = sorted(self.rules.allowed)
         else:
             vectors = [top] if wide else list(itertools.product(*(range(height + 1) for height in top)))
         problems = [*self.differences(claim), *self._impossible(claim, types.height, vectors)]
-        if wide and claim.by_value:
-            problems.append("there are too many level vectors for a certificate with sensitive values")
         if self.least_groups and (wide or claim.by_value or claim.rank_one_cuts):
             problems.append(
                 "a certificate with a least number of groups goes through all level vectors, and has neither sensitive "
@@ -288,8 +286,18 @@ class _Expected:
             yield "a charge is negative or too large"
         if any(each.attribute not in self.needs.limits for each in charges):
             yield "a charge is about an attribute of which nothing is asked"
-        if charges and not {each.levels for each in charges} <= set(vectors):
+        named = {each.levels for each in charges}
+        if not (all(map(self._below_the_top, named)) if self._wide else named <= set(vectors)):
             yield "a charge names a level vector that is not allowed"
+
+    @property
+    def _wide(self) -> bool:
+        """Whether there are too many level vectors to be listed."""
+        return self.rules.allowed is None and math.prod(rule.height + 1 for rule in self.rules.columns) > MOST_VECTORS
+
+    def _below_the_top(self, levels: Sequence[int]) -> bool:
+        tops = [rule.height for rule in self.rules.columns]
+        return len(levels) == len(tops) and all(0 <= level <= top for level, top in zip(levels, tops, strict=True))
 
     @property
     def least_groups(self) -> bool:

@@ -99,14 +99,18 @@ def closed_sets(
             tops = [len(column.labels) - 1 for column in columns]
             yield part if top else part.only(np.any(part.levels < tops, axis=1))
             continue
-        divided = [
-            _closed(columns[: j + 1], _open(_divided(part, columns[j], level), rows, multipliers, denominator, least))
-            for level in range(len(columns[j].labels))
-        ]
-        seen += sum(len(each.begins) for each in divided)
+        # parts of all levels together: where there are few rows, each step is one for as many parts as there are
+        divided = _together(
+            [
+                _open(_divided(part, columns[j], level), rows, multipliers, denominator, least)
+                for level in range(len(columns[j].labels))
+            ]
+        )
+        divided = _closed(columns[: j + 1], divided)
+        seen += len(divided.begins)
         if seen > MOST_PARTS:
             raise TooManyGroupsError("the multipliers leave too many groups to be checked")
-        waiting += [each for each in divided if len(each.begins)]
+        waiting += [divided] if len(divided.begins) else []
 
 
 def open_values(rows: Ints, reduced: Ints, begins: Ints, least: int) -> Ints:
@@ -143,6 +147,17 @@ def _divided(part: Sets, column: Column, level: int) -> Sets:
     if level == len(column.labels) - 1:
         return found
     return found.only(column.losses[level + 1][members[begins]] > loss)
+
+
+def _together(parts: Sequence[Sets]) -> Sets:
+    """The sets of all parts."""
+    ahead = np.cumsum([0, *(len(part.members) for part in parts)])
+    begins = [part.begins + at for part, at in zip(parts, ahead.tolist(), strict=False)]
+    return Sets(
+        np.concatenate([part.members for part in parts]),
+        np.concatenate(begins),
+        *(np.concatenate([part[field] for part in parts]) for field in range(2, len(Sets._fields))),
+    )
 
 
 def _open(sets: Sets, rows: Ints, multipliers: Ints, denominator: int, least: int) -> Sets:

@@ -53,6 +53,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -61,7 +62,7 @@ from kanon_milp.errors import InputError
 from kanon_milp.problem.records import Label
 from kanon_milp.system.arrays import Flags, Ints
 from kanon_milp.verify.cells import ColumnRule
-from kanon_milp.verify.closures import Column, alike, closed_sets, open_values
+from kanon_milp.verify.closures import Column, Sets, alike, closed_sets, open_values
 from kanon_milp.verify.definitions import Need, Supply
 from kanon_milp.verify.group_costs import LIMIT, CodedLimits, least_costs
 from kanon_milp.verify.rank_one import Penalties, RankOneCut
@@ -123,6 +124,38 @@ class ChargedLimits:
             if each.row in group:
                 found[each.attribute][group[each.row]] = each.charge
         return found
+
+    def by_members(self, columns: Sequence[Released]) -> dict[str, dict[bytes, int]]:
+        """Per attribute θ of the rows that are released as a charge says, by their numbers, ascending, as bytes."""
+        found: dict[str, dict[bytes, int]] = {name: {} for name in self.asked}
+        for each in self.charges:
+            alike = np.ones(columns[0].of_row.shape[1], dtype=bool)
+            for column, level in zip(columns, each.levels, strict=True):
+                alike &= column.of_row[level] == column.of_row[level][each.row]
+            found[each.attribute][np.flatnonzero(alike).tobytes()] = each.charge
+        return found
+
+    def of_sets(
+        self,
+        sets: Sets,
+        rows: Ints,
+        multipliers: Ints,
+        denominator: int,
+        least: int,
+        thetas: Mapping[str, Mapping[bytes, int]],
+    ) -> Sets:
+        """The sets with φ < 0 within the limits, with this φ. thetas: as of `by_members`."""
+        inside, ends = sets.members, np.append(sets.begins, len(sets.members)).tolist()
+        charges = {name: np.zeros(len(sets.begins), np.int64) for name in self.asked}
+        if any(thetas.values()):
+            keys = [inside[begin:end].tobytes() for begin, end in pairwise(ends)]
+            charges = {name: np.array([theta.get(key, 0) for key in keys], np.int64) for name, theta in thetas.items()}
+        # a row for each member: sets have rows in common, at losses of their own
+        asked = {name: replace(each, value=each.value[inside]) for name, each in self.asked.items()}
+        reduced = np.repeat(sets.loss * denominator, sets.sizes) - multipliers[inside]
+        each_row = np.arange(len(inside)), sets.begins
+        within = np.maximum(sets.phi, least_costs(asked, rows[inside], reduced, each_row, least, charges))
+        return sets._replace(phi=within).only(within < 0)
 
 
 AT_ONCE = 1 << 20  # losses of groups at level vectors that are compared at once
@@ -278,8 +311,9 @@ def dual_value(
     moved = {name: replace(each, row=place[each.row]) for name, each in held.items()}
     table = _Rows([column.in_order(order) for column in columns], rows, moved, vectors)
 
-    def below_zero(groups: _Groups, reduced: Ints, need: Need, v: int | None) -> int:
-        """Σ min(0, φ_g). reduced: of each row; v: their level vector, None for groups that are not dominated."""
+    def below_zero(groups: _Groups, reduced: Ints, need: Need, v: int | None, known: Ints | None = None) -> int:
+        """Σ min(0, φ_g). reduced: of each row; v: their level vector, None for groups that are not dominated. known: φ
+        within the limits on values, without cuts."""
         surcharge = groups.surcharge(counts, len(rows)) - each_group
         phi = open_values(rows[groups.members], reduced[groups.members], groups.begins, need.size) + surcharge
         open_groups = phi < 0
@@ -292,7 +326,9 @@ def dual_value(
         chosen = groups.only(open_groups)
         fixed = surcharge[open_groups]
         found = penalties.add(phi[open_groups], fixed, chosen.members, chosen.begins, reduced, need.size)
-        if values is not None:
+        if known is not None:
+            found = np.minimum(np.maximum(found, known[open_groups] + fixed), 0).tolist()
+        elif values is not None:
             assert v is not None
             charges = values.of_groups(vectors.levels[v].tolist(), chosen.members, chosen.begins)
             by_group = chosen.members, chosen.begins
@@ -302,10 +338,15 @@ def dual_value(
 
     if (below := vectors.below) is not None:
         exempt = vectors.least[0] != below.need
-        for sets in closed_sets(
+        thetas = {} if values is None else values.by_members(table.columns)
+        for found in closed_sets(
             below.columns(table.columns), rows, multipliers, denominator, below.need.size, top=not exempt
         ):
-            if not (counts or cuts or below.need.supplies):
+            sets = found
+            if values is not None:
+                sets = values.of_sets(found, rows, multipliers, denominator, below.need.size, thetas)
+            # limits on values say more than supplies
+            if not (counts or cuts or (below.need.supplies and values is None)):
                 total += sum(sets.phi.tolist())
                 continue
             # those of one level vector have no row in common
@@ -314,7 +355,8 @@ def dual_value(
                 some = sets.only(vector.ravel() == each)
                 reduced = -multipliers
                 reduced[some.members] += np.repeat(some.loss * denominator, some.sizes)
-                total += below_zero(_Groups(some.members, some.begins), reduced, below.need, None)
+                known = None if values is None else some.phi
+                total += below_zero(_Groups(some.members, some.begins), reduced, below.need, None, known)
         if not exempt:
             return int(total)
     for v in range(len(vectors.costs)):

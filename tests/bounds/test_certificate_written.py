@@ -174,5 +174,7 @@ def test_a_certificate_claims_all_that_its_checker_proves() -> None:
     assert report.bound == certificate.bound == Fraction(37, 2)
     instance = required_instance(problem)
     assert instance is not None
-    point = required_bound(instance, first_multipliers(instance, lagrangian(certified_instance(problem))), small=False)
+    point = required_bound(
+        instance, first_multipliers(instance.types, lagrangian(certified_instance(problem))), small=False
+    )
     assert certify_required(problem, instance, point).bound < certificate.bound

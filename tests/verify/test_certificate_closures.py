@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 from unittest.mock import patch
@@ -17,7 +18,8 @@ import kanon_milp as km
 from kanon_milp.bounds import certified_instance, certify, lagrangian
 from kanon_milp.verify import closures
 from kanon_milp.verify.definitions import Need
-from kanon_milp.verify.dual import Below, LevelVectors, PackingCut, Released, dual_value
+from kanon_milp.verify.dual import Below, Charge, ChargedLimits, LevelVectors, PackingCut, Released, dual_value
+from kanon_milp.verify.group_costs import CodedLimits
 from kanon_milp.verify.rank_one import RankOneCut
 
 
@@ -45,6 +47,28 @@ def columns(draw: st.DrawFn, rows: int) -> tuple[Released, list[int]]:
 
 def some_rows(draw: Any, rows: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return np.array(sorted(draw(st.sets(st.integers(0, rows - 1), min_size=1))), dtype=np.int64)
+
+
+def drawn_limits(draw: Any, released: Sequence[Released], denominator: int) -> ChargedLimits:
+    """Shares and different values of one attribute, and charges of some sets of rows, at all level vectors that release
+    these alike and no others."""
+    count, values = released[0].of_row.shape[1], draw(st.integers(1, 3))
+    of_row = np.array(draw(st.lists(st.integers(0, values - 1), min_size=count, max_size=count)), np.int64)
+    upper = np.array([[draw(st.integers(1, 3)), 3] for _ in range(values)], np.int64).T
+    lower = np.array([[draw(st.integers(0, 1)), 4] for _ in range(values)], np.int64).T
+    shares = np.bincount(of_row, minlength=values).astype(np.int64)
+    closeness = draw(st.sampled_from([None, Fraction(1, 4)]))
+    limits = CodedLimits(of_row, upper, lower, draw(st.integers(1, 2)), shares, closeness)
+    sets: dict[bytes, list[tuple[tuple[int, ...], int]]] = {}
+    for levels in itertools.product(*(range(each.top + 1) for each in released)):
+        labels = np.stack([each.of_row[level] for each, level in zip(released, levels, strict=True)])
+        for row in range(count):
+            alike = (labels == labels[:, row : row + 1]).all(axis=0)
+            if alike.argmax() == row:
+                sets.setdefault(alike.tobytes(), []).append((levels, row))
+    charged = draw(st.sets(st.sampled_from(sorted(sets)), max_size=3)) if closeness else set()
+    theta = draw(st.integers(0, 2 * denominator))
+    return ChargedLimits({"s": limits}, [Charge("s", *each, theta) for key in charged for each in sets[key]])
 
 
 @given(st.data())
@@ -80,9 +104,10 @@ def test_closed_sets_are_what_level_vectors_leave(data: st.DataObject) -> None:
     )
     below = LevelVectors(np.array([top]), [sum(cost[-1] for cost in costs)], [exempt], Below(costs, strict))
     asked: tuple[Any, Any, Any] = rows, {}, multipliers
-    by_vector = dual_value(released, *asked, listed, denominator, packing, rank_one)
+    limits = drawn_limits(draw, released, denominator) if draw(st.booleans()) else None
+    by_vector = dual_value(released, *asked, listed, denominator, packing, rank_one, limits)
     with patch.object(closures, "AT_ONCE", draw(st.sampled_from([7, 1 << 18]))):
-        by_set = dual_value(released, *asked, below, denominator, packing, rank_one)
+        by_set = dual_value(released, *asked, below, denominator, packing, rank_one, limits)
     # a group below the top that loses as much as at the top is there twice where that asks for fewer rows
     losses = [np.array(cost)[:, None] + (0 if each.losses is None else each.losses) for each, cost in drawn]
     if exempt == strict or all((each[-1] > each[-2]).all() for each in losses):
@@ -138,11 +163,3 @@ def test_multipliers_that_leave_too_much_are_refused() -> None:
     with patch.object(closures, "MOST_PARTS", 5):
         report = km.check_certificate(problem, stated)
     assert report.problems == ("the multipliers leave too many groups to be checked",)
-
-
-def test_by_value_there_are_no_such_certificates() -> None:
-    """They name level vectors, and need them all."""
-    problem = wide_problem(1)
-    stated = certify(problem, lagrangian(certified_instance(problem), iterations=5)).as_dict()
-    report = km.check_certificate(problem, stated | {"version": 5, "charges": []})
-    assert "there are too many level vectors for a certificate with sensitive values" in report.problems
