@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial, wraps
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TypeVar, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_type_hints
 
 import typer
 
@@ -26,6 +26,7 @@ from kanon_milp.errors import InputError
 from kanon_milp.problem.column_values import DECIMALS
 from kanon_milp.problem.costs import NCP
 from kanon_milp.problem.databases import Database, as_files, is_address, location
+from kanon_milp.problem.group_costs.numeric import Center
 from kanon_milp.problem.hierarchies import Hierarchy
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.privacy.base import INTEGER, Requirement
@@ -310,6 +311,24 @@ class SweptPrivacyOptions(PrivacyOptions):
 class RecodingOptions:
     """What quasi-identifiers may become, and at which cost."""
 
+    kind: Annotated[
+        Literal["microaggregation", "boxes"] | None,
+        recoding_option(
+            "--recoding",
+            help="What whole groups become: a mean (microaggregation), or intervals and sets (boxes); default: cells "
+            "become labels, or are suppressed.",
+        ),
+    ] = None
+    standardize: Annotated[
+        bool, recoding_option("--standardize", help="Microaggregation: all columns vary alike in the cost.")
+    ] = False
+    center: Annotated[
+        Center | None, recoding_option(help="Microaggregation: mean (default), median or member of the group.")
+    ] = None
+    cost: Annotated[
+        str | None,
+        recoding_option(metavar="NAME", help="Microaggregation: sse (default), squares, or l1, absolute deviations."),
+    ] = None
     mask: Annotated[
         Path | None, recoding_option(metavar="FILE", help="Pattern mask: CSV with keep, * or a level in the cells.")
     ] = None
@@ -374,7 +393,16 @@ class RecodingOptions:
             "weights": weights,
             "costs": self._costs(),
             "levels": self._levels(),
+            "of_groups": self._of_groups(),
         }
+
+    def _of_groups(self) -> dict[str, Any] | None:
+        """The recoding of whole groups with its arguments."""
+        given = {"standardize": self.standardize, "center": self.center, "cost": self.cost}
+        for name, value in given.items():
+            if value and self.kind is None:
+                raise InputError(f"--{name} is for microaggregation; name that too: --recoding microaggregation")
+        return None if self.kind is None else {"kind": self.kind, **given}
 
     def _levels(self) -> dict[str, list[str]]:
         """Column → the levels that it may have."""

@@ -10,6 +10,7 @@ from typing import Any
 from kanon_milp.errors import is_built_in, is_ours
 from kanon_milp.formulations import Formulation
 from kanon_milp.problem.arguments import exists
+from kanon_milp.problem.group_recoding import Microaggregation
 from kanon_milp.problem.privacy.base import described as as_plain_data
 from kanon_milp.problem.problem import Problem
 
@@ -130,6 +131,7 @@ def describe_input(problem: Problem, files: Mapping[str, str | None]) -> dict[st
         "weights": weights,
         "level_costs": costs,
         **({"costs": _costs(recoding.costs)} if recoding.costs else {}),
+        **({"microaggregation": recoding.claims} if isinstance(recoding, Microaggregation) else {}),
         "distances": [_file(source, files) for source in dict.fromkeys(sources) if source in files],
     }
 

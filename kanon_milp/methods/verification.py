@@ -65,6 +65,7 @@ def verify_files(
     weights: Mapping[str, Number] | None = None,
     costs: Mapping[str, Any] | str | None = None,
     levels: Mapping[str, Any] | None = None,
+    of_groups: Mapping[str, Any] | None = None,
     suppressed_rows: SuppressedRows = "strict",
     symbol: str = SYMBOL,
     delimiter: str | None = None,
@@ -86,6 +87,7 @@ def verify_files(
     drop: columns that must not be there as well.
     privacy: requirements to check; without any, the report says what holds. mask: CSV file of patterns.
     weights: column → cost of suppressing one of its cells. costs: as of `Hierarchies`. levels: as of `FullDomain`.
+    of_groups: as in `read_recoding`.
     hierarchies: folder with COLUMN.csv files; that of a
     sensitive attribute is a ground distance to report, as are distances, sensitive attribute → ground distance.
     makers: column → what makes its hierarchy from the original's values, such as functools.partial(Hierarchy.intervals,
@@ -119,7 +121,7 @@ def verify_files(
         fmt = replace(fmt, delimiter=table.csv.delimiter)
     frame = read_released(path, fmt, table.quasi_identifiers)
     _check_released(table, frame, path)
-    recoding = _recoding(table, mask, hierarchies, weights, costs, makers, levels=levels)
+    recoding = _recoding(table, mask, hierarchies, weights, costs, makers, levels=levels, of_groups=of_groups)
     known = {**_hierarchical(table, hierarchies), **(distances or {})}
     asked: ProblemData = Question(table, recoding, suppressed_rows)
     if privacy:
@@ -235,6 +237,7 @@ def check_certificate_files(
     costs: Mapping[str, Any] | str | None = None,
     makers: Makers | None = None,
     levels: Mapping[str, Any] | None = None,
+    of_groups: Mapping[str, Any] | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
     missing: Missing = "value",
@@ -267,7 +270,7 @@ def check_certificate_files(
             header=header,
             symbol=symbol,
         )
-    recoding = _recoding(table, mask, hierarchies, weights, costs, makers, level_costs, levels)
+    recoding = _recoding(table, mask, hierarchies, weights, costs, makers, level_costs, levels, of_groups)
     reading = suppressed_rows or claim.reading
     requirements = claim.requirements
     if privacy:
@@ -293,6 +296,7 @@ def _recoding(
     makers: Makers | None,
     level_costs: Mapping[str, Sequence[Number]] | None = None,
     levels: Mapping[str, Any] | None = None,
+    of_groups: Mapping[str, Any] | None = None,
 ) -> Recoding:
     """A folder whose hierarchies are all of sensitive attributes holds ground distances, and is no recoding."""
     folder = hierarchies
@@ -300,7 +304,9 @@ def _recoding(
         folder = folder if _hierarchy_files(table.quasi_identifiers, folder) else None
     made = made_hierarchies(table, makers or {})
     encoding = table.csv.named_encoding
-    return read_recoding(table.quasi_identifiers, mask, folder, weights, level_costs, encoding, made, costs, levels)
+    return read_recoding(
+        table.quasi_identifiers, mask, folder, weights, level_costs, encoding, made, costs, levels, of_groups
+    )
 
 
 def _hierarchical(table: Table, folder: str | Path | None) -> dict[str, GroundDistance]:

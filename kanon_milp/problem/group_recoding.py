@@ -51,6 +51,11 @@ class Microaggregation:
         one_of(self.cost, tuple(NUMERIC_COSTS), "cost")
         object.__setattr__(self, "weights", by_column(self.weights, "weights", _weight))
 
+    @property
+    def claims(self) -> dict[str, Any]:
+        """Its arguments beside columns and weights, as plain data."""
+        return {"standardize": self.standardize, "center": self.center, "cost": self.cost}
+
     def bound_to(self, table: Table) -> GroupCost:
         """The cost of groups of the table; raises InputError where the columns do not go with it."""
         names = _checked(self.columns, self.weights, (), table, self.kind)

@@ -36,12 +36,13 @@ from kanon_milp.problem.arguments import (
     instance_of,
     integer,
     listed,
+    one_of,
     text,
     wrong,
 )
 from kanon_milp.problem.costs import given_costs
 from kanon_milp.problem.exact import Number, exact_number
-from kanon_milp.problem.group_recoding import Boxes, Microaggregation
+from kanon_milp.problem.group_recoding import GROUP_RECODINGS, Boxes, Microaggregation
 from kanon_milp.problem.hierarchies import ColumnLevels, Hierarchy, Label, check_cover, column_levels
 from kanon_milp.problem.side_files import read_side_frame
 from kanon_milp.problem.table import Table
@@ -538,13 +539,22 @@ def read_recoding(
     made: Mapping[str, Hierarchy] | None = None,
     costs: Mapping[str, Any] | str | None = None,
     levels: Mapping[str, Any] | None = None,
+    of_groups: Mapping[str, Any] | None = None,
 ) -> Recoding:
     """The recoding of these quasi-identifiers, as the command line, model files and `verify` name it.
 
     mask: the mask, or its file. hierarchies: folder with a hierarchy COLUMN.csv for some of the columns. level_costs,
     costs: only with hierarchies. encoding: of the files. made: hierarchies of columns that have none in the folder.
-    levels: in place of a mask, as `with_levels` takes them. Raises InputError for files that cannot be used.
+    levels: in place of a mask, as `with_levels` takes them. of_groups: a recoding of whole groups, its `kind` and the
+    arguments of `Microaggregation`. Raises InputError for files that cannot be used.
     """
+    if of_groups:
+        if mask is not None or levels or level_costs or costs:
+            raise InputError(
+                f"masks, levels and their costs are not for the recoding {of_groups['kind']}; leave them out"
+            )
+        read = read_recoding(columns, None, hierarchies, weights, None, encoding, made)
+        return _of_groups(of_groups, read)
     if levels:
         if mask is not None:
             raise InputError("a pattern mask says which levels are allowed, and so do levels; name one of the two")
@@ -568,3 +578,16 @@ def read_recoding(
     if costs:
         raise InputError("costs of labels need hierarchies; weights set the cost of suppressing")
     return Suppression(given) if patterns is None else patterns
+
+
+def _of_groups(asked: Mapping[str, Any], read: Recoding) -> Recoding:
+    """read: hierarchies and weights."""
+    given = {name: value for name, value in asked.items() if name != "kind" and value}
+    one_of(asked["kind"], tuple(each.kind for each in GROUP_RECODINGS), "recoding")
+    if asked["kind"] == Boxes.kind:
+        if given:
+            raise InputError(f"{next(iter(given))} is for the recoding {Microaggregation.kind}; leave it out")
+        return Boxes(weights=read.weights, hierarchies=read.hierarchies)
+    if read.hierarchies:
+        raise InputError(f"hierarchies are not for the recoding {Microaggregation.kind}; leave them out, or take boxes")
+    return Microaggregation(weights=read.weights, **given)

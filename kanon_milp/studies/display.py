@@ -145,12 +145,15 @@ def show_result(
         recoding += " with a pattern mask"
     grid.add_row("problem", Text.assemble(plain(title, "bold"), plain(f": {requirements}, {recoding}")))
     grid.add_row("table", f"{_size(problem)}, {counted(problem['t_in'], 'row type')}")
-    grid.add_row("model", _model(result))
+    if result.problem.group_cost is None or result.after.variables:
+        grid.add_row("model", _model(result))
     colour = "green" if result.is_optimal else "red" if result.report is not None and not result.report.ok else "yellow"
     grid.add_row("result", plain(result.summary(), f"bold {colour}"))
     if result.report is not None and result.report.ok:
         report = result.report
         cells = report.n * report.m
+        if result.information_loss is not None:
+            grid.add_row("loss", f"{result.information_loss:.4f} % of that of all rows as one group")
         if result.goal != "loss":
             after = any(stage.goal == "loss" for stage in result.stages[1:])
             whether = "was optimized after it" if after else "was not what was optimized"
@@ -205,6 +208,8 @@ def show_result(
 
 def _model(result: Result) -> str:
     candidates = f"{result.after.candidates:,} of {result.before.candidates:,} candidates"
+    if result.problem.group_cost is not None:
+        candidates = "set partitioning"
     if result.after.variables:
         variables, constraints = result.after.variables, result.after.constraints
         return f"{candidates}, {counted(variables, 'variable')}, {counted(constraints, 'constraint')}"

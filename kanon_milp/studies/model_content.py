@@ -13,6 +13,7 @@ from kanon_milp.errors import InputError
 from kanon_milp.methods.description import MODEL_FILE
 from kanon_milp.problem.arguments import exists, file_path, instance_of, wrong
 from kanon_milp.problem.distances import FROM_FILE, SIMPLE, GroundDistance
+from kanon_milp.problem.group_recoding import Boxes, Microaggregation
 from kanon_milp.problem.privacy import Requirement
 from kanon_milp.problem.privacy.base import plain_data
 from kanon_milp.problem.privacy.registry import REQUIREMENTS
@@ -170,6 +171,10 @@ def _sides(problem: Problem) -> dict[str, Any]:
 
 def _recoding(recoding: Recoding, table: Table, folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = {**_mask(recoding.mask, table, folder)}
+    if isinstance(recoding, Microaggregation | Boxes):
+        found["kind"] = recoding.kind
+    if isinstance(recoding, Microaggregation):
+        found |= recoding.claims
     folders: dict[str, list[str]] = {}
     for name, hierarchy in recoding.hierarchies.items():
         if (rule := hierarchy.rule) is not None:
@@ -189,7 +194,9 @@ def _recoding(recoding: Recoding, table: Table, folder: Path) -> dict[str, Any]:
     found["hierarchies"] = next(iter(folders), None)
     found["weights"] = {name: str(weight) for name, weight in recoding.weights.items()}
     found["level_costs"] = {name: list(map(str, costs)) for name, costs in recoding.level_costs.items()}
-    if isinstance(recoding.costs, str):
+    if isinstance(recoding, Boxes):
+        pass  # its cost is NCP
+    elif isinstance(recoding.costs, str):
         found["costs"] = recoding.costs
     else:
         found["costs"] = {

@@ -220,8 +220,15 @@ def _recoding(entries: Mapping[str, Any], table: Table, path: Path) -> Recoding:
             raise InputError(f"{path}: [recoding] {name} needs hierarchies; weights set the cost of suppressing")
     return read_recoding(
         table.quasi_identifiers, mask, folder, weights, entries.get("level_costs"), table.csv.named_encoding,
-        made_hierarchies(table, makers), entries.get("costs"), entries.get("levels"),
+        made_hierarchies(table, makers), entries.get("costs"), entries.get("levels"), _of_groups(entries, path),
     )  # fmt: skip
+
+
+def _of_groups(entries: Mapping[str, Any], path: Path) -> dict[str, Any] | None:
+    given = {name: entries[name] for name in ("standardize", "center", "cost") if name in entries}
+    if given and "kind" not in entries:
+        raise InputError(f'{path}: [recoding] {next(iter(given))} is for kind = "microaggregation"; name that too')
+    return {"kind": entries["kind"], **given} if "kind" in entries else None
 
 
 def _makers(entries: Mapping[str, Any], path: Path) -> Makers:

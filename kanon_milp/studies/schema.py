@@ -17,6 +17,9 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from kanon_milp.errors import InputError, kind_of, nearest
 from kanon_milp.methods import registry
+from kanon_milp.problem.group_costs import NUMERIC_COSTS
+from kanon_milp.problem.group_costs.numeric import CENTERS
+from kanon_milp.problem.group_recoding import GROUP_RECODINGS
 from kanon_milp.problem.privacy.base import INTEGER, LIST, NUMBER, TEXT, Requirement
 from kanon_milp.problem.privacy.registry import REQUIREMENTS
 from kanon_milp.problem.problem import OBJECTIVES, SUPPRESSED_ROWS
@@ -142,6 +145,14 @@ class Recoding(Entry):
     """How values may be generalized."""
 
     where = "[recoding]"
+    kind: Annotated[str, one_of(lambda: tuple(each.kind for each in GROUP_RECODINGS))] = key(
+        "microaggregation or boxes, what whole groups become; default: cells become labels, or are suppressed"
+    )
+    standardize: bool = key("of microaggregation: true where all columns shall vary alike in the cost; default false")
+    center: Annotated[str, one_of(lambda: CENTERS)] = key("of microaggregation: mean (default), median or member")
+    cost: Annotated[str, one_of(lambda: tuple(NUMERIC_COSTS))] = key(
+        "of microaggregation: sse (default), the sum of squares around the center, or l1, of absolute deviations"
+    )
     mask: str = key(
         "pattern mask beside this file: CSV with the quasi-identifiers as header, keep, * or a level in the cells"
     )

@@ -194,11 +194,16 @@ def both(name: str, value: Fraction | None) -> dict[str, object]:
     return {name: plain(value), f"{name}_exact": None if value is None else str(value)}
 
 
+LARGEST_SHOWN = 10**6  # denominator of a number in a text for people
+
+
 def in_words(value: Fraction) -> str:
-    """An exact number for people: 54, 3011.25, or 1/3 (0.3333) where no decimal number of a computer is exact."""
+    """An exact number for people: 54, 3011.25, or 1/3 (0.3333) where no decimal number of a computer is exact; a
+    decimal alone for a denominator of more than six digits."""
     if value.denominator == 1:
         return str(value)
-    if Fraction(decimal := str(float(value))) == value:
+    decimal = str(float(value))
+    if Fraction(decimal) == value or value.denominator > LARGEST_SHOWN:
         return decimal
     return f"{value} ({float(value):.{max(4, len(str(int(value))) + 3)}g})"
 
