@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from kanon_milp.formulations import Formulation as Formulation
     from kanon_milp.formulations import register_formulation as register_formulation
     from kanon_milp.formulations.goals import exclude as exclude
+    from kanon_milp.formulations.relaxation import Relaxation as Relaxation
+    from kanon_milp.formulations.relaxation import relax as relax
     from kanon_milp.formulations.row_assignment import p_row_assignment as p_row_assignment
     from kanon_milp.formulations.row_assignment import row_assignment as row_assignment
     from kanon_milp.methods.exchange import export_model as export_model
@@ -45,10 +47,12 @@ if TYPE_CHECKING:
     from kanon_milp.methods.result import Result as Result
     from kanon_milp.methods.session import Session as Session
     from kanon_milp.methods.solve import build_model as build_model
+    from kanon_milp.methods.solve import model_size as model_size
     from kanon_milp.methods.solve import solve as solve
     from kanon_milp.methods.solve import solve_model as solve_model
     from kanon_milp.methods.verification import register_requirement as register_requirement
     from kanon_milp.presolve.assignment import Assignment as Assignment
+    from kanon_milp.presolve.resources import ModelSize as ModelSize
     from kanon_milp.presolve.row_types import RowTypes as RowTypes
     from kanon_milp.presolve.row_types import compress as compress
     from kanon_milp.problem import distances as distances
@@ -103,6 +107,7 @@ _HOMES = {
     ),
     "formulations": ("Formulation", "register_formulation"),
     "formulations.goals": ("exclude",),
+    "formulations.relaxation": ("Relaxation", "relax"),
     "formulations.row_assignment": ("p_row_assignment", "row_assignment"),
     "problem.database_tables": ("write_table",),
     "problem.group_recoding": ("Boxes", "Microaggregation"),
@@ -122,8 +127,9 @@ _HOMES = {
     "methods.session": ("Session",),
     "methods.verification": ("register_requirement",),
     "presolve.assignment": ("Assignment",),
+    "presolve.resources": ("ModelSize",),
     "presolve.row_types": ("RowTypes", "compress"),
-    "methods.solve": ("build_model", "solve", "solve_model"),
+    "methods.solve": ("build_model", "model_size", "solve", "solve_model"),
     "studies.apply": ("Applied", "apply"),
     "studies.comparison": ("Comparison", "boxes", "compare"),
     "studies.inspection": ("Inspection", "inspect"),

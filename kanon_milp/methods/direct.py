@@ -17,20 +17,23 @@ from kanon_milp.bounds.built_in import LAGRANGIAN, REQUIREMENTS
 from kanon_milp.errors import InputError, SolverError, is_ours
 from kanon_milp.formulations.restricted import RestrictedModel
 from kanon_milp.heuristics.group_check import GroupCheck
-from kanon_milp.methods.extension import compared
+from kanon_milp.methods.extension import Extension, compared
+from kanon_milp.methods.model_conflict import conflict_in_model
 from kanon_milp.methods.outcome import UNKNOWN, Bound, Outcome, objective_of, scale_of
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session, limit_of
 from kanon_milp.presolve.infeasibility import find_conflict, side_constraints
+from kanon_milp.presolve.partition import assignment_of_groups
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.presolve.resources import LARGE, network_relaxation, too_large, too_long
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import Capability, LinearModel, Progress, SolverOptions, SolverResult, StopReason
 from kanon_milp.solvers.adapter import Setting
 from kanon_milp.solvers.checked import solve_checked, with_integers_rounded
-from kanon_milp.solvers.model import beyond_floats, check_numbers
+from kanon_milp.solvers.model import FEASIBILITY, beyond_floats, check_numbers
 from kanon_milp.solvers.proof import INTEGRAL_GAP, REGISTERED
 from kanon_milp.solvers.pyomo_arrays import PyomoArrays
+from kanon_milp.system.arrays import Ints
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import Limit, Over
 from kanon_milp.system.parameters import number, parameters
@@ -46,6 +49,8 @@ STATES_LESS = (
     "the model states less than a requirement asks for, and its optimum does not have it; the bound holds, and another "
     "table was taken: --method search looks at each group itself"
 )
+NO_START = "start was dropped: the model has no candidate for some group of it"
+OUTSIDE = "start was dropped: its table does not satisfy the model"
 TOO_LATE = "it ended before the solver could start"
 
 
@@ -192,6 +197,15 @@ def _explain(session: Session) -> str:
     return session.why_infeasible if conflict is None else str(conflict)
 
 
+def _explain_extended(session: Session, model: pyo.ConcreteModel, extension: Extension) -> str:
+    """Which constraints of a user's model are in conflict."""
+    seconds = session.parameters.of(MilpParams).explain_seconds
+    limit = session.limit.part(seconds)
+    options = replace(session.options, absolute_gap=INTEGRAL_GAP)
+    conflict = conflict_in_model(model, session.instance, extension, session.adapter, options, limit)
+    return f"{EXTENDED_INFEASIBLE}. In the model, {conflict}"
+
+
 def solve_direct(
     session: Session,
     model: pyo.ConcreteModel,
@@ -199,11 +213,13 @@ def solve_direct(
     own: bool,
     explain: Callable[[], str] | None = None,
     known: Outcome | None = None,
+    begin: Ints | None = None,
 ) -> Result:
     """Hand a problem's model over, solve it, assign rows, verify, and say what is proven.
 
     own: the model is as the package declares it; else it is a user's, and is compared with that. explain: says what is
-    in conflict where the package's own model has no solution. known: bound and multipliers from before.
+    in conflict where the package's own model has no solution. known: bound and multipliers from before. begin: int64
+    (n,), group of each row of a table that a user's model may begin with.
     """
     instance, clock = session.instance, session.clock
     known = known or Outcome()
@@ -215,8 +231,11 @@ def solve_direct(
                 compiled, extension = session.limit.call(compared, session.formulation, instance, model)
                 session = replace(session, extension=extension)
                 # what was added may be to blame, so neither mask nor requirements are
-                why = session.prepared.obstacle or EXTENDED_INFEASIBLE
-                explain = (lambda: _explain(session)) if extension is None else (lambda: why)
+                asked, obstacle = session, session.prepared.obstacle
+                if extension is None:
+                    explain = lambda: _explain(asked)  # noqa: E731
+                else:
+                    explain = lambda: obstacle or _explain_extended(asked, model, extension)  # noqa: E731
     except Over:
         return session.end(_too_late(session, known, own=own))
     check_numbers(compiled.linear)
@@ -227,7 +246,7 @@ def solve_direct(
     restricted, linear = RestrictedModel(instance, model, compiled, own), compiled.linear
     known = replace(known, size=(linear.variables, linear.constraints))
 
-    start = first_table(session, restricted) if own else None
+    start, note = (first_table(session, restricted), "") if own else _start_of_user(session, restricted, begin)
     if session.limit.over:
         return session.end(_too_late(session, known, own=own))
     options = replace(session.options, time_limit=session.limit.seconds)
@@ -282,7 +301,8 @@ def solve_direct(
     elif answer.x is not None and not own:
         compiled.load(answer.x)
     if table is None:
-        return session.end(_without_point(session, outcome, known.bound, answer, explain))
+        ended = _without_point(session, outcome, known.bound, answer, explain)
+        return session.end(ended.noted(note) if note else ended)
     stopped, message = answer.stop_reason, answer.message
     if stopped is StopReason.INFEASIBLE:
         stopped, message = StopReason.ERROR, f"{session.adapter.name} says infeasible, which this table refutes"
@@ -291,7 +311,26 @@ def solve_direct(
             StopReason.ERROR,
             f"{session.adapter.name} reports an unbounded model, but this model is bounded",
         )
+    message = "; ".join(each for each in (message, note) if each)
     return session.end(outcome.stopped(stopped.value, message).with_table(table, scale))
+
+
+def _start_of_user(
+    session: Session, model: RestrictedModel, groups: Ints | None
+) -> tuple[dict[int, float] | None, str]:
+    """A table as a start for a user's model, and why it is of no use. The solver finds the user's own variables."""
+    if groups is None:
+        return None, ""
+    if Capability.START not in session.adapter.capabilities:
+        return None, f"start was dropped: {session.adapter.title} takes none"
+    found = assignment_of_groups(session.prepared, groups)
+    if found is None:
+        return None, NO_START
+    start, linear = model.start(found), model.linear
+    if len(start) == linear.variables:
+        point = np.array([start[column] for column in range(linear.variables)])
+        return (None, OUTSIDE) if linear.violation(point) > FEASIBILITY else (start, "")
+    return (start, "") if Capability.PARTIAL_START in session.adapter.capabilities else (None, "")
 
 
 def _states_less(session: Session) -> bool:

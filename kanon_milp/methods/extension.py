@@ -38,7 +38,8 @@ class Extension:
     component that is optimized, if that is not the objective of the problem as it was built. sense: "minimize" or
     "maximize". unit: what one unit of the objective in the model is worth in results. relaxed: whether something that
     the problem asks for may be gone, so that the model can have solutions that are no valid table. compared: False
-    where the time was over before this was known; then all else is unknown.
+    where the time was over before this was known; then all else is unknown. integer_again: variables that were made
+    continuous, and integer again before the model was solved, since a table has no parts of rows.
     """
 
     added: tuple[str, ...] = ()
@@ -50,13 +51,15 @@ class Extension:
     unit: Fraction = Fraction(1)
     relaxed: bool = False
     compared: bool = True
+    integer_again: tuple[str, ...] = ()
 
     @property
     def words(self) -> str:
         """What was done to the model, in words."""
         if not self.compared:
             return "the time was over before it was compared with the one that was built"
-        return "; ".join(f"{', '.join(names)} {what}" for what, names in self._done.items() if names)
+        again = {"taken as integer again (relax solves the relaxation)": self.integer_again}
+        return "; ".join(f"{', '.join(names)} {what}" for what, names in {**self._done, **again}.items() if names)
 
     @property
     def _done(self) -> dict[str, list[str]]:
@@ -156,6 +159,9 @@ def extension_of(
     mine = columns[known]
     inside, moved_bounds = _held((ours.lower[mine], ours.upper[mine]), (theirs.lower[known], theirs.upper[known]))
     loosened = ours.integer[mine] & ~theirs.integer[known]
+    restored = [
+        each for each in (theirs.variable_names[c] for c in known[loosened].tolist()) if component_of(each) == "assign"
+    ]
     within = (ours.lower[fixed] <= values) & (values <= ours.upper[fixed])
     within &= ~ours.integer[fixed] | (values == np.round(values))
     relaxed |= bool(loosened.any()) or not inside.all() or not within.all()
@@ -168,7 +174,7 @@ def extension_of(
     # also those that have no row, since all their variables are fixed
     constraints = model.component_objects(pyo.Constraint, active=True)
     added += [each.name for each in constraints if each.name not in declared and len(each)]
-    added += [name for name in theirs.variable_names if at[name] >= width and _component(name) not in declared]
+    added += [name for name in theirs.variable_names if at[name] >= width and component_of(name) not in declared]
     deactivated = [key[0] for key in gone]
 
     (goal,), (first,) = (list(each.component_data_objects(pyo.Objective, active=True)) for each in (model, built))
@@ -195,6 +201,7 @@ def extension_of(
         sense="minimize" if arrays.sign == 1 else "maximize",
         unit=unit if states_loss(model) else Fraction(1),
         relaxed=relaxed,
+        integer_again=_components(restored),
     )
 
 
@@ -220,13 +227,13 @@ def states_loss(model: pyo.ConcreteModel) -> bool:
     return loss is not None and bool(loss.active)
 
 
-def _component(name: str) -> str:
+def component_of(name: str) -> str:
     """The component that a member belongs to: its name without the index, which may be about anything."""
     return _INDEX.sub("", name)
 
 
 def _components(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(map(_component, names)))
+    return tuple(dict.fromkeys(map(component_of, names)))
 
 
 def _numbered(names: Iterable[str]) -> dict[tuple[str, int], int]:

@@ -41,6 +41,7 @@ from kanon_milp.methods.side_constraints import has_free_problem, solve_free_fir
 from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.instance import mutation_guard
 from kanon_milp.presolve.preparation import presolve
+from kanon_milp.presolve.resources import ModelSize
 from kanon_milp.presolve.whole_groups import GroupInstance
 from kanon_milp.problem.arguments import instance_of, text
 from kanon_milp.problem.problem import Problem, expect_problem
@@ -294,6 +295,17 @@ def build_model(problem: Problem, formulation: str = "strong") -> pyo.ConcreteMo
     return model
 
 
+def model_size(problem: Problem, formulation: str = "strong") -> ModelSize:
+    """How large the model is that `build_model` would declare, before anything is declared.
+
+    The candidates are enumerated for it, which takes a fraction of the time. Raises InputError where they are too many
+    for memory.
+    """
+    expect_problem(problem, "model_size")
+    chosen = get_formulation(formulation)
+    return ModelSize.of(prepared_for_model(problem, chosen, Clock(), declared=True).instance)
+
+
 def solve_model(
     problem: Problem,
     model: pyo.ConcreteModel,
@@ -304,8 +316,10 @@ def solve_model(
     threads: int = 1,
     seed: int = 0,
     gap: float = 0.0,
+    node_limit: int | None = None,
     log_file: str | Path | None = None,
     solver_options: dict[str, object] | None = None,
+    start: Sequence[int] | Ints | None = None,
     progress: bool = False,
     on_progress: OnProgress | None = None,
     on_stage: OnStage | None = None,
@@ -315,11 +329,13 @@ def solve_model(
 
     The user's constraints may break the network behind `assign`, so it is taken as integer here. The model must keep
     the components `assign` and `open` over the candidates of `build_model(problem, formulation)`; formulation: the one
-    that it was built with; other parameters as in `solve`.
+    that it was built with; other parameters as in `solve`. start: int (n,), group of each row of a table that the
+    solver may begin with, where it satisfies the model; the result's message says where that was of no use.
     """
     expect_problem(problem, "solve_model")
     instance_of(model, pyo.ConcreteModel, "model", "a Pyomo model of build_model(problem)")
-    options = checked_options(problem, time_limit, threads, seed, gap, log_file, solver_options)
+    options = checked_options(problem, time_limit, threads, seed, gap, log_file, solver_options, node_limit)
+    begin = None if start is None else group_numbers(start, problem.table.n, "start")
     check_callbacks(on_progress, on_stage, interrupt)
     files = fingerprints(problem)
     chosen, adapter = get_formulation(formulation), adapter_of(solver)
@@ -342,4 +358,4 @@ def solve_model(
             files=files,
             extension=not_compared(model, prepared.instance.levels.unit),
         )
-        return solve_direct(session, model, own=False)
+        return solve_direct(session, model, own=False, begin=begin)

@@ -192,17 +192,18 @@ def side_constraints(problem: Problem) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Conflict:
-    """parts: in words, requirements and side constraints that are infeasible together.
+    """parts: in words, requirements and constraints that are infeasible together.
 
-    irreducible: whether it is proven that each of them is needed.
+    irreducible: whether it is proven that each of them is needed. subject: what satisfies them, or does not.
     """
 
     parts: tuple[str, ...]
     irreducible: bool
+    subject: str = "table"
 
     def __str__(self) -> str:
         left_out = " (without any one of them there is a solution)" if self.irreducible else ""
-        return f"no table satisfies all of these together{left_out}: {', '.join(self.parts)}"
+        return f"no {self.subject} satisfies all of these together{left_out}: {', '.join(self.parts)}"
 
 
 def find_conflict(problem: Problem, is_infeasible: Callable[[Problem], bool | None]) -> Conflict | None:
@@ -215,14 +216,29 @@ def find_conflict(problem: Problem, is_infeasible: Callable[[Problem], bool | No
     names = {**{key: r.spelled for key, r in requirements.items()}, **sides}
     if len(names) < 2:
         return None
-    kept, decided = list(names), True
-    for part in names:
-        rest = [name for name in kept if name != part]
+
+    def decide(rest: list[str]) -> bool | None:
         privacy = [requirements[name] for name in rest if name in requirements] or [KAnonymity(1)]
         dropped: dict[str, Any] = {side: None for side in sides if side not in rest}
-        answer = is_infeasible(replace(problem, privacy=privacy, **dropped))
+        return is_infeasible(replace(problem, privacy=privacy, **dropped))
+
+    kept, decided = irreducible(list(names), decide)
+    return Conflict(tuple(names[name] for name in kept), decided)
+
+
+def irreducible(
+    names: list[str], is_infeasible: Callable[[list[str]], bool | None], decided: bool = True
+) -> tuple[list[str], bool]:
+    """Deletion filter: names of which each is needed for a conflict, and whether that is proven.
+
+    is_infeasible: decides about some of them, None where it could not. decided: False where it is not proven anyway.
+    """
+    kept = list(names)
+    for part in names:
+        rest = [name for name in kept if name != part]
+        answer = is_infeasible(rest)
         if answer:
             kept = rest
         elif answer is None:
             decided = False
-    return Conflict(tuple(names[name] for name in kept), decided)
+    return kept, decided

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.privacy import KAnonymity, Requirement
@@ -19,6 +19,41 @@ COVER_BYTES, VALUED_BYTES = 75, 115
 # the same, and for one level vector: enumerate and reduce
 COVER_SECONDS, VECTOR_SECONDS = 4e-7, 1e-4
 SHARE = 0.9  # of what is free
+
+
+@dataclass(frozen=True)
+class ModelSize:
+    """What a model of `build_model` has, counted before it is declared.
+
+    rows, row_types, candidates, pairs: of the instance; pairs are (row type, candidate). variables, constraints: those
+    of the strong formulation without what requirements about sensitive values, of sets of quasi-identifiers and side
+    constraints add: assign and open; placed, linked and one size for each candidate. seconds, bytes: about what
+    declaring it takes, and what it and the solver hold.
+    """
+
+    rows: int
+    row_types: int
+    candidates: int
+    pairs: int
+    variables: int
+    constraints: int
+    seconds: float
+    bytes: int
+
+    @classmethod
+    def of(cls, instance: Instance) -> ModelSize:
+        """Of the model over an instance."""
+        types, candidates, pairs = instance.types.count, instance.candidates.count, instance.candidates.pairs
+        return cls(
+            instance.types.n,
+            types,
+            candidates,
+            pairs,
+            pairs + candidates,
+            types + pairs + candidates,
+            pairs * PAIR_SECONDS,
+            pairs * PAIR_BYTES,
+        )
 
 
 def too_long(instance: Instance, seconds: float | None) -> str:

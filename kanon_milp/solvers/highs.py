@@ -140,7 +140,7 @@ def _run(model: LinearModel, call: SolverCall) -> tuple[RawResult, float | None]
     highspy = importlib.import_module("highspy")
     highs = new_highs()
     _set_options(highs, highspy, model, call)
-    if highs.passModel(_as_highs_lp(highspy, model)) == highspy.HighsStatus.kError:
+    if highs.passModel(as_highs_lp(highspy, model)) == highspy.HighsStatus.kError:
         raise SolverError(f"HiGHS rejects the model {model.name!r}")
     if call.point is not None and model.integer.any():
         solution = highspy.HighsSolution()
@@ -251,7 +251,8 @@ def _set_options(highs: Any, highspy: Any, model: LinearModel, call: SolverCall)
             raise InputError(f"HiGHS {problem} {name!r}")
 
 
-def _as_highs_lp(highspy: Any, model: LinearModel) -> Any:
+def as_highs_lp(highspy: Any, model: LinearModel) -> Any:
+    """A model as HiGHS takes it."""
     A = model.A
     if not A.has_canonical_format:
         A = A.copy()

@@ -24,7 +24,7 @@ from kanon_milp.presolve.row_types import compress
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import LinearModel, get
-from kanon_milp.solvers.highs import _as_highs_lp, new_highs
+from kanon_milp.solvers.highs import as_highs_lp, new_highs
 from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.studies.bench.kinds import Measured, Teller, facts
 from kanon_milp.studies.bench.sources import problem_of
@@ -216,7 +216,7 @@ def _model(c: Any, A: sp.csr_array, low: Any, high: Any, upper: Any, integer: An
 
 def _passed(linear: LinearModel) -> Sizes:
     highs = new_highs()
-    highs.passModel(_as_highs_lp(highspy, linear))
+    highs.passModel(as_highs_lp(highspy, linear))
     return highs.getNumCol(), highs.getNumRow(), highs.getNumNz()
 
 
