@@ -107,7 +107,7 @@ class GroupCase:
             numbers = [Fraction(value) for value in domain]
             some = [Fraction(value) for value in inside]
             return (max(some) - min(some)) / (max(numbers) - min(numbers))
-        return Fraction(len(inside), len(domain))
+        return Fraction(len(inside) - 1, len(domain) - 1)
 
 
 @st.composite

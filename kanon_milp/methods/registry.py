@@ -24,8 +24,8 @@ from kanon_milp.methods.arguments import (
     too_many_groups,
 )
 from kanon_milp.methods.fpt import solve_fpt
+from kanon_milp.methods.group_heuristics import solve_k_member, solve_mdav, solve_univariate, solve_vmdav
 from kanon_milp.methods.group_session import GroupSession
-from kanon_milp.methods.microaggregation import solve_mdav, solve_univariate, solve_vmdav
 from kanon_milp.methods.phases import Estimate, RestrictedModelParams, beyond_solvers, few_options, limits_emd
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
@@ -224,6 +224,11 @@ METHODS: Plugins[Method] = Plugins(
             groups=WholeGroups(solve_vmdav, not_points),
         ),
         Method(
+            "k_member",
+            "greedy k-member clustering (Byun et al.) for microaggregation and boxes, without a proof",
+            groups=WholeGroups(solve_k_member, groups_not_merging),
+        ),
+        Method(
             "univariate",
             "microaggregation of one column by dynamic programming (Hansen, Mukherjee), proven",
             groups=WholeGroups(solve_univariate, not_one_column),
@@ -382,11 +387,12 @@ def choose_for_groups(problem: Problem, given: frozenset[Argument]) -> Method:
     able = [name for name in _BEST_FIRST if given <= METHODS[name].takes and not refusal(name, problem)]
     if not able:
         named = " and ".join(_IN_WORDS[argument] for argument in sorted(given))
-        raise InputError(f"no method for the recoding {problem.recoding.kind} has a use for {named}; leave that out")
+        why = f" and has a use for {named}" if named else ""
+        raise InputError(f"no method for the recoding {problem.recoding.kind} takes these requirements{why}")
     return METHODS[able[0]]
 
 
-_BEST_FIRST = ("univariate", "milp", "search", "vmdav")
+_BEST_FIRST = ("univariate", "milp", "search", "vmdav", "k_member")
 
 
 def estimates(

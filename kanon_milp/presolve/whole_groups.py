@@ -174,6 +174,15 @@ class GroupInstance:
         return all(satisfies(requirement, group) for requirement in self.problem.requirements)
 
     @cached_property
+    def sensitive_value(self) -> Ints:
+        """The joint value of what the requirements are about as a number, int64 (n,); all 0 where they are about
+        none."""
+        if not self.problem.attributes:
+            return np.zeros(len(self.of_row), dtype=np.int64)
+        _, number = np.unique(self.types.star_codes, axis=0, return_inverse=True)
+        return number.reshape(-1)[self.of_row].astype(np.int64)
+
+    @cached_property
     def points(self) -> PointCosts | None:
         """The points of microaggregation; None for boxes."""
         return PointCosts.of(self.cost, self.least) if isinstance(self.cost, NumericCost) else None

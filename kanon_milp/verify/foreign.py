@@ -348,10 +348,23 @@ class ForeignTable:
     violations: tuple[str, ...]
 
 
-def read_foreign(table: Original, rules: Rules, released: pl.DataFrame) -> ForeignTable:
+Penalty = Callable[[Sequence[Label]], Fraction]
+
+
+def _ncp(_rule: ColumnRule, values: Sequence[Label]) -> Penalty:
+    return ncp(values)
+
+
+def read_foreign(
+    table: Original,
+    rules: Rules,
+    released: pl.DataFrame,
+    penalty: Callable[[ColumnRule, Sequence[Label]], Penalty] = _ncp,
+) -> ForeignTable:
     """Read the quasi-identifiers of another tool's table, row by row as in the original.
 
-    Raises InputError for a mask, which speaks of levels that such cells do not have.
+    penalty: of a column with these values, what a cell loses that stands for some of them. Raises InputError for a
+    mask, which speaks of levels that such cells do not have.
     """
     if rules.allowed is not None:
         raise InputError("a pattern mask speaks of levels, and the cells of another tool have none; leave the mask out")
@@ -362,7 +375,7 @@ def read_foreign(table: Original, rules: Rules, released: pl.DataFrame) -> Forei
     generalized, lost = 0, dict[str, Fraction]()
     for rule in rules.columns:
         before, after = table.keys[rule.name].alias(""), released[rule.name].alias("")
-        recoded[rule.name], wrong, cells, lost[rule.name] = _read_column(rule, before, after)
+        recoded[rule.name], wrong, cells, lost[rule.name] = _read_column(rule, before, after, penalty)
         generalized += cells
         if wrong.size:
             violations.append(_explained(rule.name, before, after, wrong))
@@ -429,7 +442,10 @@ def with_symbol(released: pl.DataFrame, suppressed: pl.DataFrame, symbol: str) -
 
 
 def _read_column(
-    rule: ColumnRule, original: pl.Series, released: pl.Series
+    rule: ColumnRule,
+    original: pl.Series,
+    released: pl.Series,
+    penalty_in: Callable[[ColumnRule, Sequence[Label]], Penalty],
 ) -> tuple[pl.Series, NDArray[np.intp], int, Fraction]:
     """The cells of a column as labels of the recoding, the rows in which the original value does not lie in the cell,
     how many cells are neither the value nor suppressed, and Σ of NCP.
@@ -441,7 +457,7 @@ def _read_column(
     values = list(dict.fromkeys(before))
     stands = rule.stands(pairs["original"], pairs["released"]).to_numpy()
     as_label: Flags = np.any(stands, axis=1)
-    domain, penalty_of = Domain([] if as_label.all() else values), ncp(values)
+    domain, penalty_of = Domain([] if as_label.all() else values), penalty_in(rule, values)
     cell_of_pair, cells = classes(pairs[["released"]])
     labels, wrong = before.copy(), np.zeros(len(before), dtype=bool)
     generalized, penalty = 0, Fraction(0)

@@ -8,7 +8,7 @@ cell, and the loss is the NCP of the cells. Groups are those of rows that are re
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
@@ -18,10 +18,11 @@ import numpy as np
 import polars as pl
 
 from kanon_milp.errors import InputError
+from kanon_milp.problem.records import Label
 from kanon_milp.system.arrays import Ints
-from kanon_milp.verify.cells import Rules
+from kanon_milp.verify.cells import ColumnRule, Rules
 from kanon_milp.verify.foreign import read_foreign
-from kanon_milp.verify.numbers import exact, numberings, numbers_in
+from kanon_milp.verify.numbers import exact, ncp, numberings, numbers_in, ranged
 from kanon_milp.verify.tables import Original, list_rows
 
 PLAIN = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
@@ -81,11 +82,18 @@ def check_groups(table: Original, recoding: Any, released: pl.DataFrame, of_row:
 
 def _boxes(table: Original, recoding: Any, released: pl.DataFrame) -> GroupLoss:
     rules = Rules.of(table, recoding)
-    found = read_foreign(table, rules, released)
+    found = read_foreign(table, rules, released, _of_box)
     weights = {name: exact(recoding.weights.get(name, 1), f'weight of column "{name}"') for name in found.lost}
     total = table.n * sum(weights.values(), Fraction(0))
     loss = sum((weights[name] * lost for name, lost in found.lost.items()), Fraction(0))
     return GroupLoss(None if found.violations else loss, total, found.violations, found.suppressed)
+
+
+def _of_box(rule: ColumnRule, values: Sequence[Label]) -> Callable[[Sequence[Label]], Fraction]:
+    """NCP of a label or an interval; of a set what it has beside one value, as a share of all values beside one."""
+    if rule.paths is not None or len(set(ranged(values).values())) > 1:
+        return ncp(values)
+    return lambda some: Fraction(len(some) - 1, len(values) - 1) if len(some) > 1 else Fraction(0)
 
 
 def _numbers(table: Original, name: str) -> list[Fraction]:

@@ -1,4 +1,6 @@
-"""The methods for microaggregation alone: `mdav` and `vmdav`, which prove nothing, and `univariate`, which does."""
+"""Methods for costs of whole groups without a model: `mdav`, `vmdav` and `k_member`, which prove nothing, and
+`univariate`, which does.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ from itertools import accumulate
 
 import numpy as np
 
+from kanon_milp.heuristics.k_member import k_member
 from kanon_milp.heuristics.microaggregation import VmdavParams, improved, mdav, scaled, vmdav
 from kanon_milp.methods.group_session import GroupSession
 from kanon_milp.methods.result import Result
@@ -38,6 +41,15 @@ def solve_vmdav(session: GroupSession) -> Result:
             if cost.power == 2:
                 session.tracker.better(instance.table(improved(points, group, k, params.passes, limit)))
     return session.finish()
+
+
+def solve_k_member(session: GroupSession) -> Result:
+    """Greedy k-member clustering (Byun et al. 2007)."""
+    with session.clock.step("search"):
+        group = k_member(session.instance, session.limit)
+    if group is not None:
+        session.tracker.better(session.instance.table(group))
+    return session.finish(message="" if group is not None else "k-member clustering has found no groups")
 
 
 def solve_univariate(session: GroupSession) -> Result:
