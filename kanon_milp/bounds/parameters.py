@@ -167,7 +167,25 @@ class ColumnParameters:
     patience: int = number(3, "rounds after which a cut goes whose multiplier was 0 in all of them")
     near: float = number(0.02, "units between the two bounds of the master that are good enough")
     reach: float = number(0.15, "how far multipliers may go from the best ones at a time, in highest unit costs")
+    interior: bool = number(
+        False, "whether by an interior point method: between 10 and 20 linear programs instead of hundreds where many "
+        "groups are as good (Tarragona, k = 5); each begins from nothing"
+    )
+    tolerance: float = number(1e-5, "of that method, relative", least=1e-9)
     farthest: float = number(100.0, "the same, beyond which it gives up: groups without these cannot place the rows")
+
+
+@parameters("group_pricing")
+@dataclass(frozen=True)
+class GroupPricingParameters:
+    """Pricing of groups whose cost depends on all of their rows. Tuned on Tarragona and Census, k = 3, 4, 5, 10."""
+
+    few_nodes: int = number(300, "of the search for one seed, at first", least=1)
+    more: int = number(10, "times as many where it was not complete", least=2)
+    nodes: int = number(3_000_000, "of the search for one seed, at most", least=1)
+    columns: int = number(3, "of a seed", least=1)
+    share: float = number(0.3, "of the least reduced cost of a seed, that its other columns have at least", most=1)
+    enough: float = number(0.02, "columns for each row, with which pricing ends though searches are not complete")
 
 
 @parameters("cut_rounds")

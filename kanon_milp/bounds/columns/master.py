@@ -82,6 +82,10 @@ class Master:
         self.highs: Any = new_highs()
         # no word of threads: HiGHS refuses a number other than that of another model in the calling thread
         self.highs.setOptionValue("presolve", "off")
+        if self.params.interior:
+            self.highs.setOptionValue("solver", "ipm")
+            self.highs.setOptionValue("run_crossover", "off")
+            self.highs.setOptionValue("ipm_optimality_tolerance", self.params.tolerance)
         right, count = program.counts.astype(np.float64), program.types
         none = np.zeros(0, np.int32)
         self.highs.addRows(count, right, right, 0, np.zeros(count, np.int32), none, np.zeros(0))
@@ -91,7 +95,7 @@ class Master:
                 count, np.zeros(count), np.zeros(count), right, count, each, each,
                 np.full(count, sign),
             )  # fmt: skip
-        self.reach = self.params.reach * max(float(program.candidates.cost.max()), 1.0)
+        self.reach = self.params.reach * max(program.highest, 1.0)
         self._append_cuts(program.start.rank_one_cuts)
         self.add_groups(groups)
         self.value, found = self.pricing(self.best, program.near_enough)
@@ -195,10 +199,7 @@ class Master:
         be had from this master then. None as well if there is no table.
         """
         near = self.params.near if near is None else near
-        highest = float(self.program.candidates.cost.max())
-        farthest = self.params.farthest * max(highest, 1.0)
-        # no table costs more than all rows with the most expensive candidate and each surcharge once
-        most = highest * float(self.program.counts.sum()) + float(self.program.candidates.surcharge.sum())
+        farthest, most = self.params.farthest * max(self.program.highest, 1.0), self.program.most
         while True:
             before = self.value
             found = self._solve_near(limit, near)
@@ -213,10 +214,10 @@ class Master:
     def _solve_near(self, limit: Limit, near: float) -> MasterSolution | None:
         """The same, with multipliers no farther from the best ones than `reach`."""
         artificial, smooth = 2 * self.program.types, self.params.smooth
+        center = self.best.multipliers
+        reach = self.reach * self.program.spans(center)
         self.highs.changeColsCost(
-            artificial,
-            np.arange(artificial, dtype=np.int32),
-            np.concatenate([self.best.multipliers + self.reach, self.reach - self.best.multipliers]),
+            artificial, np.arange(artificial, dtype=np.int32), np.concatenate([center + reach, reach - center])
         )
         self.highs.setOptionValue("simplex_strategy", DUAL)
         while not limit.over:
@@ -256,7 +257,10 @@ class Master:
             left = max(limit.ends - time.perf_counter(), 0.0)
             self.highs.setOptionValue("time_limit", self.highs.getRunTime() + left)  # it counts all calls together
             self.highs.run()
-            if self.highs.getModelStatus() == highspy.HighsModelStatus.kOptimal:
+            status = self.highs.getModelStatus()
+            # what an interior point is worth is seen when it is priced
+            near = self.params.interior and status == highspy.HighsModelStatus.kUnknown
+            if near or status == highspy.HighsModelStatus.kOptimal:
                 break
             if limit.over:
                 return None

@@ -81,6 +81,20 @@ class GroupProgram:
         """Reduced cost up to which cheapest groups are worth being among the first columns."""
         return self.params.near_enough
 
+    @property
+    def highest(self) -> float:
+        """Of the costs w of a row."""
+        return float(self.candidates.cost.max())
+
+    def spans(self, multipliers: Floats) -> Floats:
+        """How far multipliers are likely to move, relative to each other, float64 (t,)."""
+        return np.ones(len(multipliers))
+
+    @property
+    def most(self) -> float:
+        """No table costs more than all rows with the most expensive candidate and each surcharge once."""
+        return self.highest * float(self.counts.sum()) + float(self.candidates.surcharge.sum())
+
     def costs(self, groups: Groups) -> Floats:
         """cost_c of groups: w of their candidate for each row, and σ."""
         sizes = np.bincount(groups.types.list_of_value(), weights=groups.copies, minlength=groups.count)

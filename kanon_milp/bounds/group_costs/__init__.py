@@ -1,0 +1,1 @@
+"""Bounds where the cost of a group depends on all of its rows: column generation over groups that are priced."""

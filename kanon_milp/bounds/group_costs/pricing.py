@@ -1,0 +1,252 @@
+"""Pricing of groups by their first rows, and the linear program over all of them, for costs of whole groups.
+
+A group belongs to its seed, its first row in order of falling multipliers. A table has at most one group of each seed,
+so multipliers λ of the rows and ν ≥ 0 of rank-1 cuts prove
+
+    L(λ, ν) = Σ_i λ_i - Σ_R ν_R ⌊Σ p_R / d_R⌋ + Σ over seeds min(0, least reduced cost of a group of the seed),
+
+also where the search for that was cut short and what is known is less.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.bounds.dual import DualPoint
+from kanon_milp.bounds.parameters import ColumnParameters, GroupPricingParameters
+from kanon_milp.bounds.rank_one_cuts import NO_CUTS, PricedCuts, RankOneCuts
+from kanon_milp.kernels.square_pricing import FloatSquareSearch, IntSquareSearch, cheapest_of_seed
+from kanon_milp.kernels.volume import dot
+from kanon_milp.presolve.assignment import Groups
+from kanon_milp.system.arrays import Flags, Floats, Ints, Ints32
+from kanon_milp.system.limit import NO_LIMIT, Limit
+
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """What pricing has found, seed by seed.
+
+    least: (n,), what the reduced cost of a group of each seed is at least, 0 where that is not negative, for the seeds
+    that were asked about; else 0. complete: bool (n,), whether that is exact, and no group below is missing in `rows`
+    but more than so many of a seed. rows: int32 (C, largest), rows of each group, -1 for none. reduced: (C,).
+    """
+
+    least: NDArray[Any]
+    complete: Flags
+    rows: Ints32
+    reduced: NDArray[Any]
+
+
+class GroupPricing(Protocol):
+    """Prices groups of one kind of cost, in floating point. n: rows. largest: rows of a group."""
+
+    n: int
+    largest: int
+
+    def __call__(
+        self, multipliers: Floats, cuts: PricedCuts[np.float64], below: float, nodes: int, columns: int,
+        *, share: float = 0.0, seeds: Ints | None = None, limit: Limit = NO_LIMIT,
+    ) -> Priced:  # fmt: skip
+        """Groups with a reduced cost below `below`, up to so many of each seed, the cheapest of those found.
+
+        nodes: of the search for one seed, at most. share: where positive, only groups with a reduced cost below this
+        times the least one of their seed so far are looked for further. seeds: those that are asked about; None: all.
+        Once the limit is over, seeds are as if the search had given up at once.
+        """
+        ...
+
+    def costs(self, rows: Ints32) -> Floats:
+        """Of groups, in floating point. rows: (C, largest), -1 for none."""
+        ...
+
+    def proven(self, multipliers: Ints, cuts: PricedCuts[np.int64], nodes: int, limit: Limit = NO_LIMIT) -> int | None:
+        """Σ over seeds min(0, reduced cost), or less, in integers: exact costs times `scale`, rounded down. None where
+        the limit came first."""
+        ...
+
+
+class SquarePricing:
+    """By the sum of squares.
+
+    distances: squared distances of all rows, weights included, float64 (n, n), symmetric. exact: the same times a
+    power of two, rounded down, int64.
+    """
+
+    AT_ONCE = 64  # seeds between two looks at the clock
+
+    def __init__(self, distances: Floats, exact: Ints, smallest: int, largest: int, near: int = 300) -> None:
+        self.distances, self.exact, self.smallest, self.largest = distances, exact, smallest, largest
+        self.n = len(distances)
+        others = min(max(near, largest), self.n - 1)
+        self.near = np.empty((self.n, max(others, 0)), np.int32)
+        self.sums, self.exact_sums = np.zeros((self.n, largest)), np.zeros((self.n, largest), np.int64)
+        most = min(largest - 1, others)
+        for i in range(self.n):
+            order = np.argsort(exact[i], kind="stable")
+            order = order[order != i][:others]
+            self.near[i] = order
+            self.sums[i, 1 : most + 1] = np.cumsum(distances[i, order[:most]])
+            self.exact_sums[i, 1 : most + 1] = np.cumsum(exact[i, order[:most]])
+        # there are no groups of more than n rows; what these would need is never looked at
+
+    def costs(self, rows: Ints32) -> Floats:
+        """Σ D / s of groups."""
+        there = rows >= 0
+        found = np.zeros(len(rows))
+        for a in range(1, rows.shape[1]):
+            for b in range(a):
+                found += np.where(there[:, a], self.distances[rows[:, a], rows[:, b]], 0.0)
+        return found / np.maximum(there.sum(axis=1), 1)
+
+    def __call__(
+        self, multipliers: Floats, cuts: PricedCuts[np.float64], below: float, nodes: int, columns: int,
+        *, share: float = 0.0, seeds: Ints | None = None, limit: Limit = NO_LIMIT,
+    ) -> Priced:  # fmt: skip
+        """As `GroupPricing` says."""
+        order = np.argsort(-multipliers, kind="stable")
+        rank = np.empty(self.n, np.int64)
+        rank[order] = np.arange(self.n)
+        search = FloatSquareSearch(
+            self.distances, self.sums, self.near, self.smallest, self.largest, multipliers, cuts, rank, columns
+        )
+        search.share = share
+        asked = order if seeds is None else seeds
+        return _of_seeds(search, asked, self.n, below, nodes, limit, self.AT_ONCE)
+
+    def proven(self, multipliers: Ints, cuts: PricedCuts[np.int64], nodes: int, limit: Limit = NO_LIMIT) -> int | None:
+        """As `GroupPricing` says."""
+        order = np.argsort(-multipliers, kind="stable")
+        rank = np.empty(self.n, np.int64)
+        rank[order] = np.arange(self.n)
+        search = IntSquareSearch(
+            self.exact, self.exact_sums, self.near, self.smallest, self.largest, multipliers, cuts, rank, 1
+        )
+        search.share = 1
+        found = _of_seeds(search, order, self.n, 0, nodes, limit, self.AT_ONCE)
+        return int(found.least.sum())
+
+
+def _of_seeds(search: Any, seeds: Ints, n: int, below: Any, nodes: int, limit: Limit, at_once: int) -> Priced:
+    """As `SquarePricing`, by a search in floating point or in integers."""
+    kind = np.asarray(search.multipliers).dtype
+    least, complete = np.zeros(n, kind), np.ones(n, np.bool_)
+    rows, reduced = [np.empty((0, search.largest), np.int32)], [np.empty(0, kind)]
+    for at, seed in enumerate(seeds.tolist()):
+        if at % at_once == 0 and limit.over:
+            nodes = 0
+        search.below = below
+        complete[seed] = cheapest_of_seed(search, seed, nodes)
+        least[seed] = search.lowest
+        if search.count:
+            rows.append(np.array(search.rows[: search.count]))
+            reduced.append(np.array(search.reduced[: search.count]))
+    return Priced(least, complete, np.concatenate(rows), np.concatenate(reduced))
+
+
+def groups_of(rows: Ints32) -> Groups:
+    """Groups of rows that are row types each, one candidate for all. rows: (C, largest), -1 for none."""
+    there = rows >= 0
+    sizes = there.sum(axis=1)
+    return Groups.of_rows(np.zeros(len(rows), np.int64), sizes, rows[there].astype(np.int64))
+
+
+def rows_of(groups: Groups, largest: int) -> Ints32:
+    """The inverse of `groups_of`."""
+    found = np.full((groups.count, largest), -1, np.int32)
+    of = groups.types.list_of_value()
+    found[of, np.arange(len(of)) - groups.types.indptr[of]] = groups.types.values
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class CostProgram:
+    """The linear program over all groups, as `kanon_milp.bounds.columns.program.GroupProgram` is that of an instance:
+    each row is a row type, and all groups are of one candidate.
+
+    start: the first multipliers, and the rank-1 cuts that it begins with. limit: until when groups are priced.
+    """
+
+    priced: GroupPricing
+    start: DualPoint
+    params: ColumnParameters
+    effort: GroupPricingParameters = field(default=GroupPricingParameters())
+    limit: Callable[[], Limit] = field(default=lambda: NO_LIMIT)
+
+    @property
+    def counts(self) -> Ints:
+        """Each row once."""
+        return np.ones(self.priced.n, np.int64)
+
+    @property
+    def types(self) -> int:
+        """Number of rows."""
+        return self.priced.n
+
+    @property
+    def near_enough(self) -> float:
+        """The first columns are those of the caller, and what has a negative reduced cost."""
+        return 0.0
+
+    @property
+    def highest(self) -> float:
+        """What a row costs, about: multipliers are of this size."""
+        return max(float(np.abs(self.start.multipliers).mean()), 1e-9)
+
+    def spans(self, multipliers: Floats) -> Floats:
+        """Those of rows far from all others are many times as large."""
+        return np.maximum(np.abs(multipliers) / self.highest, 1.0)
+
+    @property
+    def most(self) -> float:
+        """Nothing is known of infeasible problems here."""
+        return math.inf
+
+    def costs(self, groups: Groups) -> Floats:
+        """Of groups."""
+        return self.priced.costs(rows_of(groups, self.priced.largest))
+
+    def pricing(self, cuts: RankOneCuts) -> CostPricing:
+        """What computes L and the cheapest groups with some rank-1 cuts."""
+        return CostPricing(self, cuts)
+
+
+class CostPricing:
+    """L and the cheapest groups at any prices, with some rank-1 cuts."""
+
+    def __init__(self, program: CostProgram, cuts: RankOneCuts) -> None:
+        self.program, self.by_type = program, cuts.by_type(program.types)
+        self.limits = cuts.limits(program.counts).astype(np.float64)
+
+    def priced_cuts(self, prices: Floats) -> PricedCuts[np.float64]:
+        """The cuts with these multipliers."""
+        return PricedCuts(*self.by_type, prices.astype(np.float64))
+
+    def __call__(self, prices: DualPoint, below: float = -1e-9, known: float = -math.inf) -> tuple[float, Groups]:
+        """L, or less where there are enough groups; some of the cheapest groups of each seed
+        with a reduced cost below this."""
+        del known
+        effort, price, limit = self.program.effort, self.program.priced, self.program.limit()
+        constant = float(prices.multipliers.sum()) - dot(self.limits, prices.cut_multipliers.astype(np.float64))
+        cuts = self.priced_cuts(prices.cut_multipliers)
+        least = np.zeros(price.n)
+        seeds, rows, nodes = None, [], effort.few_nodes
+        while True:
+            found = price(
+                prices.multipliers, cuts, min(below, 0.0), nodes, effort.columns, share=effort.share,
+                seeds=seeds, limit=limit,
+            )  # fmt: skip
+            asked = slice(None) if seeds is None else seeds
+            least[asked] = found.least[asked]
+            rows.append(found.rows)
+            seeds = np.flatnonzero(~found.complete)
+            value = constant + float(least.sum())
+            enough = sum(map(len, rows)) > effort.enough * price.n
+            if not len(seeds) or nodes >= effort.nodes or enough or limit.over:
+                return value, groups_of(np.concatenate(rows))
+            nodes = min(effort.more * nodes, effort.nodes)
