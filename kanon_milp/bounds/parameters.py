@@ -188,6 +188,19 @@ class GroupPricingParameters:
     enough: float = number(0.02, "columns for each row, with which pricing ends though searches are not complete")
 
 
+@parameters("group_bound")
+@dataclass(frozen=True)
+class GroupBoundParameters:
+    """The bound on costs of whole groups. Tuned on Tarragona and Census, k = 3, 4, 5, 10."""
+
+    near: float = number(2e-5, "of what a table loses, that the two bounds of the master problem may differ by")
+    tolerance: float = number(1e-5, "of the interior point method, relative", least=1e-9)
+    reach: float = number(1.0, "how far multipliers may go from the best ones at a time, in what a row loses")
+    added: float = number(0.2, "rank-1 cuts a round, for each row")
+    stalled: float = number(0.02, "of the gap that rounds of cuts must close to be followed by others")
+    nodes: int = number(3_000_000, "of the search for one seed in a proof, at most", least=1)
+
+
 @parameters("cut_rounds")
 @dataclass(frozen=True)
 class RoundParameters:

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
@@ -34,20 +35,29 @@ class Priced:
 
     least: (n,), what the reduced cost of a group of each seed is at least, 0 where that is not negative, for the seeds
     that were asked about; else 0. complete: bool (n,), whether that is exact, and no group below is missing in `rows`
-    but more than so many of a seed. rows: int32 (C, largest), rows of each group, -1 for none. reduced: (C,).
+    but more than so many of a seed. rows: int32 (C, largest), rows of each group, -1 for none. reduced: (C,). seeds:
+    int64 (C,), seed of each group.
     """
 
     least: NDArray[Any]
     complete: Flags
     rows: Ints32
     reduced: NDArray[Any]
+    seeds: Ints
 
 
 class GroupPricing(Protocol):
-    """Prices groups of one kind of cost, in floating point. n: rows. largest: rows of a group."""
+    """Prices groups of one kind of cost.
+
+    n: rows. largest: rows of a group. unit: of the problem's loss, one here; about what a row loses. units: into how
+    many parts this is divided for integers. start: multipliers at which all reduced costs are at least 0 (or nearly).
+    """
 
     n: int
     largest: int
+    unit: Fraction
+    units: int
+    start: Floats
 
     def __call__(
         self, multipliers: Floats, cuts: PricedCuts[np.float64], below: float, nodes: int, columns: int,
@@ -65,35 +75,44 @@ class GroupPricing(Protocol):
         """Of groups, in floating point. rows: (C, largest), -1 for none."""
         ...
 
-    def proven(self, multipliers: Ints, cuts: PricedCuts[np.int64], nodes: int, limit: Limit = NO_LIMIT) -> int | None:
-        """Σ over seeds min(0, reduced cost), or less, in integers: exact costs times `scale`, rounded down. None where
-        the limit came first."""
+    def proven(self, multipliers: Ints, cuts: PricedCuts[np.int64], nodes: int, limit: Limit = NO_LIMIT) -> int:
+        """Σ over seeds min(0, reduced cost), or less, of exact costs in 1 / `units`, rounded down."""
         ...
 
 
 class SquarePricing:
     """By the sum of squares.
 
-    distances: squared distances of all rows, weights included, float64 (n, n), symmetric. exact: the same times a
-    power of two, rounded down, int64.
+    distances: squared distances of all rows, weights included, float64 (n, n), symmetric. exact: the same in 1 /
+    `units`, rounded down, int64. For n rows that is 16 n² bytes.
     """
 
     AT_ONCE = 64  # seeds between two looks at the clock
 
-    def __init__(self, distances: Floats, exact: Ints, smallest: int, largest: int, near: int = 300) -> None:
-        self.distances, self.exact, self.smallest, self.largest = distances, exact, smallest, largest
-        self.n = len(distances)
-        others = min(max(near, largest), self.n - 1)
-        self.near = np.empty((self.n, max(others, 0)), np.int32)
+    def __init__(
+        self, distances: Floats, smallest: int, largest: int, unit: Fraction = Fraction(1), near: int = 300
+    ) -> None:
+        """distances: not above the true ones, of which they are nearest in floating point; in `unit`."""
+        self.distances, self.smallest, self.largest = distances, smallest, largest
+        self.n, self.unit = len(distances), unit
+        most = float(distances.max(initial=0.0))
+        self.units = 1 << max(min(60 - math.frexp(4.0 * max(most, 1.0) * largest * largest)[1], 30), 0)
+        self.exact = np.floor(distances * self.units).astype(np.int64)
+        others = max(min(max(near, largest), self.n - 1), 0)
+        self.near = np.empty((self.n, others), np.int32)
         self.sums, self.exact_sums = np.zeros((self.n, largest)), np.zeros((self.n, largest), np.int64)
-        most = min(largest - 1, others)
+        most_others = min(largest - 1, others)
         for i in range(self.n):
-            order = np.argsort(exact[i], kind="stable")
-            order = order[order != i][:others]
+            row = distances[i].copy()
+            row[i] = -1.0
+            chosen = np.argpartition(row, others)[: others + 1] if others < self.n - 1 else np.arange(self.n)
+            order = chosen[np.argsort(row[chosen], kind="stable")][1:]
             self.near[i] = order
-            self.sums[i, 1 : most + 1] = np.cumsum(distances[i, order[:most]])
-            self.exact_sums[i, 1 : most + 1] = np.cumsum(exact[i, order[:most]])
-        # there are no groups of more than n rows; what these would need is never looked at
+            self.sums[i, 1 : most_others + 1] = np.cumsum(distances[i, order[:most_others]])
+            self.exact_sums[i, 1 : most_others + 1] = np.cumsum(self.exact[i, order[:most_others]])
+        # a row of a group of s rows has at least its s - 1 smallest D, half of each of them
+        sizes = np.arange(smallest, min(largest, self.n) + 1)
+        self.start = (self.sums[:, sizes - 1] / (2 * sizes)).min(axis=1) if len(sizes) else np.zeros(self.n)
 
     def costs(self, rows: Ints32) -> Floats:
         """Σ D / s of groups."""
@@ -119,7 +138,7 @@ class SquarePricing:
         asked = order if seeds is None else seeds
         return _of_seeds(search, asked, self.n, below, nodes, limit, self.AT_ONCE)
 
-    def proven(self, multipliers: Ints, cuts: PricedCuts[np.int64], nodes: int, limit: Limit = NO_LIMIT) -> int | None:
+    def proven(self, multipliers: Ints, cuts: PricedCuts[np.int64], nodes: int, limit: Limit = NO_LIMIT) -> int:
         """As `GroupPricing` says."""
         order = np.argsort(-multipliers, kind="stable")
         rank = np.empty(self.n, np.int64)
@@ -137,16 +156,19 @@ def _of_seeds(search: Any, seeds: Ints, n: int, below: Any, nodes: int, limit: L
     kind = np.asarray(search.multipliers).dtype
     least, complete = np.zeros(n, kind), np.ones(n, np.bool_)
     rows, reduced = [np.empty((0, search.largest), np.int32)], [np.empty(0, kind)]
+    found = np.zeros(n, np.int64)
     for at, seed in enumerate(seeds.tolist()):
         if at % at_once == 0 and limit.over:
             nodes = 0
         search.below = below
         complete[seed] = cheapest_of_seed(search, seed, nodes)
         least[seed] = search.lowest
+        found[seed] = search.count
         if search.count:
             rows.append(np.array(search.rows[: search.count]))
             reduced.append(np.array(search.reduced[: search.count]))
-    return Priced(least, complete, np.concatenate(rows), np.concatenate(reduced))
+    of = np.repeat(seeds, found[seeds])
+    return Priced(least, complete, np.concatenate(rows), np.concatenate(reduced), of)
 
 
 def groups_of(rows: Ints32) -> Groups:
@@ -235,13 +257,14 @@ class CostPricing:
         constant = float(prices.multipliers.sum()) - dot(self.limits, prices.cut_multipliers.astype(np.float64))
         cuts = self.priced_cuts(prices.cut_multipliers)
         least = np.zeros(price.n)
-        seeds, rows, nodes = None, [], effort.few_nodes
+        seeds: Ints | None = None
+        rows, nodes = [], effort.few_nodes
         while True:
             found = price(
                 prices.multipliers, cuts, min(below, 0.0), nodes, effort.columns, share=effort.share,
                 seeds=seeds, limit=limit,
             )  # fmt: skip
-            asked = slice(None) if seeds is None else seeds
+            asked = np.arange(price.n) if seeds is None else seeds
             least[asked] = found.least[asked]
             rows.append(found.rows)
             seeds = np.flatnonzero(~found.complete)
