@@ -168,8 +168,9 @@ class ColumnParameters:
     near: float = number(0.02, "units between the two bounds of the master that are good enough")
     reach: float = number(0.15, "how far multipliers may go from the best ones at a time, in highest unit costs")
     interior: bool = number(
-        False, "whether by an interior point method: between 10 and 20 linear programs instead of hundreds where many "
-        "groups are as good (Tarragona, k = 5); each begins from nothing"
+        False,
+        "whether by an interior point method: between 10 and 20 linear programs instead of hundreds where many "
+        "groups are as good (Tarragona, k = 5); each begins from nothing",
     )
     tolerance: float = number(1e-5, "of that method, relative", least=1e-9)
     farthest: float = number(100.0, "the same, beyond which it gives up: groups without these cannot place the rows")

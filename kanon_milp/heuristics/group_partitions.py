@@ -63,7 +63,7 @@ class Pool:
 
 
 class Partitions:
-    """The best table of a pool, and programs over parts of it. table: int32 (G, largest), as `Pool.rows`. cost: of it."""
+    """The best table of a pool, and programs over parts of it. table: int32 (G, largest), as `Pool.rows`."""
 
     def __init__(
         self, pool: Pool, table: Ints32, costs: Callable[[Ints32], Floats], n: int, seed: int,

@@ -79,9 +79,9 @@ class SquareSearch:
 
 class FloatSquareSearch(SquareSearch):
     """In floating point. distances: D, float64 (n, n). sums: (n, largest), of the 0, 1, ... nearest rows' D. reduced:
-    reduced costs of the columns of a seed, `best` the least; below: what further ones are looked for below; share: times
-    the least reduced cost so far, where that is lower. lowest: what groups cost at least; paid: for cuts.
-    value, fence: arguments of functions."""
+    reduced costs of the columns of a seed, `best` the least; below: what further ones are looked for below; share:
+    times the least reduced cost so far, where that is lower. lowest: what groups cost at least; paid: for cuts. value,
+    fence: arguments of functions."""
 
     distances: Floats
     sums: Floats
@@ -267,7 +267,7 @@ def _leave_out(s: Search, depth: int, q: int) -> bool:
             s.crossed[depth, left] = s.crossed[depth, a]
             left += 1
     s.length[depth] = left
-    return left < m
+    return bool(left < m)
 
 
 def _line_up(s: Search, depth: int) -> None:

@@ -207,6 +207,13 @@ def not_points(problem: Problem) -> str:
     return more_than_sizes(problem)
 
 
+def not_squares(problem: Problem) -> str:
+    """For the bound on sums of squares; empty if nothing is in the way."""
+    if reason := not_points(problem):
+        return reason
+    return "" if getattr(problem.group_cost, "power", 2) == 2 else "only sums of squares are bounded, not l1"
+
+
 def not_one_column(problem: Problem) -> str:
     """For dynamic programming over the rows in their order; empty if nothing is in the way."""
     if reason := not_points(problem):

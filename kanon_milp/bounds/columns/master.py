@@ -20,7 +20,7 @@ import highspy
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds.columns.program import GroupProgram, coefficients
+from kanon_milp.bounds.columns.program import PricedProgram, coefficients
 from kanon_milp.bounds.dual import DualPoint
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts
 from kanon_milp.presolve.assignment import Groups
@@ -66,7 +66,7 @@ class Master:
     its value.
     """
 
-    def __init__(self, program: GroupProgram, groups: Groups, basis: Basis | None = None) -> None:
+    def __init__(self, program: PricedProgram, groups: Groups, basis: Basis | None = None) -> None:
         """groups: the first columns; those of a table, for example. basis: of a master problem with these groups, none
         twice, and the cuts of the program, to start with.
 

@@ -22,7 +22,9 @@ and exact in the end (`kanon_milp.kernels.valued_pricing`).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -45,6 +47,37 @@ from kanon_milp.system.arrays import Floats, Ints
 
 COLUMNS = ColumnParameters()
 HIGHEST = 1e300  # above all values in floating point
+
+
+class PricedProgram(Protocol):
+    """What a master problem asks of the linear program over all groups: `GroupProgram` has the meanings."""
+
+    @property
+    def start(self) -> DualPoint: ...  # noqa: D102
+
+    @property
+    def params(self) -> ColumnParameters: ...  # noqa: D102
+
+    @property
+    def counts(self) -> Ints: ...  # noqa: D102
+
+    @property
+    def types(self) -> int: ...  # noqa: D102
+
+    @property
+    def near_enough(self) -> float: ...  # noqa: D102
+
+    @property
+    def highest(self) -> float: ...  # noqa: D102
+
+    @property
+    def most(self) -> float: ...  # noqa: D102
+
+    def spans(self, multipliers: Floats) -> Floats: ...  # noqa: D102
+
+    def costs(self, groups: Groups) -> Floats: ...  # noqa: D102
+
+    def pricing(self, cuts: RankOneCuts) -> Callable[..., tuple[float, Groups]]: ...  # noqa: D102
 
 
 @dataclass(frozen=True, eq=False)

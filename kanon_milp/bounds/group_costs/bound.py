@@ -10,6 +10,7 @@ import numpy as np
 
 from kanon_milp.bounds.columns.cut_rounds import Rounds
 from kanon_milp.bounds.columns.master import Master
+from kanon_milp.bounds.columns.program import coefficients
 from kanon_milp.bounds.dual import DualPoint, round_multipliers
 from kanon_milp.bounds.group_costs.pricing import CostProgram, GroupPricing, groups_of, rows_of
 from kanon_milp.bounds.parameters import ColumnParameters, GroupBoundParameters, GroupPricingParameters, RoundParameters
@@ -93,6 +94,14 @@ class CostBound:
         gap = max(target - before, 1e-12)
         return self._master.value - before > self._params.stalled * gap
 
+    def worth(self, rows: Ints32) -> Floats:
+        """What the rows of groups are worth at the best point, less what cuts charge for them."""
+        best = self._master.best
+        groups = groups_of(rows)
+        found: Floats = np.where(rows >= 0, best.multipliers[rows], 0.0).sum(axis=1)
+        cut, column, times = coefficients(groups, self._master.cuts, self.priced.n)
+        return found - np.bincount(column, weights=best.cut_multipliers[cut] * times, minlength=len(rows))
+
     def near(self, below: float, columns: int, nodes: int, limit: Limit) -> tuple[Ints32, Floats, bool]:
         """Groups with a reduced cost below this at the best point, these, and whether these are all."""
         best = self._master.best
@@ -114,4 +123,3 @@ class CostBound:
         value = constant + self.priced.proven(lambdas, priced, self._params.nodes, limit)
         if self.dual is None or value > self.dual.value:
             self.dual = CostDual(lambdas, cuts, prices, value, self.priced.unit / self.priced.units)
-

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.bounds.dual import DualPoint
 from kanon_milp.bounds.parameters import ColumnParameters, GroupPricingParameters
-from kanon_milp.bounds.rank_one_cuts import NO_CUTS, PricedCuts, RankOneCuts
+from kanon_milp.bounds.rank_one_cuts import PricedCuts, RankOneCuts
 from kanon_milp.kernels.square_pricing import FloatSquareSearch, IntSquareSearch, cheapest_of_seed
 from kanon_milp.kernels.volume import dot
 from kanon_milp.presolve.assignment import Groups
@@ -71,6 +71,10 @@ class GroupPricing(Protocol):
         """
         ...
 
+    def first(self) -> Ints32:
+        """Some groups to begin with, (C, largest), -1 for no row."""
+        ...
+
     def costs(self, rows: Ints32) -> Floats:
         """Of groups, in floating point. rows: (C, largest), -1 for none."""
         ...
@@ -114,6 +118,16 @@ class SquarePricing:
         sizes = np.arange(smallest, min(largest, self.n) + 1)
         self.start = (self.sums[:, sizes - 1] / (2 * sizes)).min(axis=1) if len(sizes) else np.zeros(self.n)
 
+    def first(self) -> Ints32:
+        """Each row with its nearest ones."""
+        found = []
+        for size in sorted({self.smallest, min(self.smallest + 1, self.largest), self.largest}):
+            if size <= min(self.n, self.near.shape[1] + 1):
+                rows = np.full((self.n, self.largest), -1, np.int32)
+                rows[:, 0], rows[:, 1:size] = np.arange(self.n), self.near[:, : size - 1]
+                found.append(rows)
+        return np.concatenate(found)
+
     def costs(self, rows: Ints32) -> Floats:
         """Σ D / s of groups."""
         there = rows >= 0
@@ -121,7 +135,8 @@ class SquarePricing:
         for a in range(1, rows.shape[1]):
             for b in range(a):
                 found += np.where(there[:, a], self.distances[rows[:, a], rows[:, b]], 0.0)
-        return found / np.maximum(there.sum(axis=1), 1)
+        each: Floats = found / np.maximum(there.sum(axis=1), 1)
+        return each
 
     def __call__(
         self, multipliers: Floats, cuts: PricedCuts[np.float64], below: float, nodes: int, columns: int,

@@ -1,0 +1,365 @@
+"""The hybrid method (`search`) where the cost is one of whole groups: tables, the bound by column generation with
+rank-1 cuts, neighbourhoods of set partitioning, and one program over all groups that a better table could have."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from kanon_milp.bounds.group_costs.bound import CostBound
+from kanon_milp.bounds.group_costs.pricing import GroupPricing, SquarePricing
+from kanon_milp.formulations.restricted import solve_restricted
+from kanon_milp.heuristics.group_partitions import FINE, Partitions, Pool, partition_model
+from kanon_milp.heuristics.microaggregation import VmdavParams, improved, mdav, scaled, vmdav
+from kanon_milp.methods.group_session import GroupSession
+from kanon_milp.methods.hybrid import HybridParams
+from kanon_milp.methods.phases import Estimate, Known, Phase
+from kanon_milp.methods.result import Result
+from kanon_milp.methods.scheduler import run_phases
+from kanon_milp.presolve.whole_groups import GroupInstance
+from kanon_milp.problem.group_costs import NumericCost
+from kanon_milp.solvers import StopReason
+from kanon_milp.system.arrays import Flags, Floats, Ints, Ints32
+from kanon_milp.system.limit import Limit
+from kanon_milp.system.parameters import number, parameters
+
+MARGIN = 1e-7  # of what a table loses: of reduced costs in floating point
+
+
+@parameters("group_search")
+@dataclass(frozen=True)
+class GroupSearchParams:
+    """The search for tables and bounds with a cost of whole groups. Tuned on Tarragona and Census, k = 3, 4, 5."""
+
+    rows: int = number(6_000, "for which distances are held in memory (32 bytes a pair); beyond, there is no bound")
+    first: float = number(0.25, "of the time, for the first tables, at most", most=1)
+    columns: float = number(0.6, "of the time left, for column generation before the first cuts, at most", most=1)
+    cuts: float = number(0.5, "of the time left, for rounds of cuts before tables are looked for again", most=1)
+    rounds: int = number(4, "of cuts before that", least=1)
+    tables: float = number(0.3, "of the time left, for tables after the bound has risen", most=1)
+    patience: int = number(30, "neighbourhoods that find nothing", least=1)
+    whole: float = number(0.3, "of the time for tables, for a program over the pool", most=1)
+    near: float = number(2.0, "times the mean gap of a group is the reduced cost of the groups that join the pool")
+    near_columns: int = number(30, "of them of a seed", least=1)
+    near_nodes: int = number(10_000, "of the search for them", least=1)
+    all_columns: int = number(2_000, "groups of a seed, up to which one program is stated over all that are left")
+    all_groups: int = number(200_000, "the same, together")
+    all_nodes: int = number(3_000_000, "of the search for them", least=1)
+
+
+def pricing_of(instance: GroupInstance, loss: Fraction) -> GroupPricing | None:
+    """What prices the groups of an instance, None where nothing does. loss: of a table, for the scale."""
+    points, most = instance.points, instance.most
+    if points is None or points.power != 2 or not instance.problem.size_only:
+        return None
+    unit = power_of_two(loss / max(len(instance.of_row), 1))
+    distances = points.below[np.ix_(points.of_row, points.of_row)] / float(unit)
+    largest = min(2 * instance.least - 1 if most is None else most, len(instance.of_row))
+    return SquarePricing(distances, instance.least, largest, unit)
+
+
+def power_of_two(value: Fraction) -> Fraction:
+    """The largest one that is not above a positive number; 1 for 0."""
+    if value <= 0:
+        return Fraction(1)
+    exponent = value.numerator.bit_length() - value.denominator.bit_length()
+    found = Fraction(2) ** exponent
+    return found if found <= value else found / 2
+
+
+class GroupKnown(Known):
+    """What the phases know.
+
+    bound: None before there is one. constructed: whether there are first tables. raised, tabled: how often the bound
+    was raised, and how often that was when tables were looked for last. more: whether there may be more cuts. over: the
+    program over all groups has settled what it can. rough: whether the proof is a solver's. size: of that model.
+    """
+
+    session: GroupSession  # type: ignore[assignment]
+    tracker: Any
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.params = self.get(GroupSearchParams)
+        self.bound: CostBound | None = None
+        self.pool: Any = None
+        self.constructed = self.over = self.rough = False
+        self.raised, self.tabled, self.more, self.seed = 0, -1, True, self.session.options.seed
+        self.near: Ints32 = np.empty((0, 1), np.int32)
+        self.size = (0, 0)
+
+    @property
+    def groups(self) -> GroupInstance:
+        """The rows, their cost, and what is required."""
+        return self.session.instance
+
+    @property
+    def enough(self) -> Any:
+        """As that of a table of rows, as a fraction."""
+        return self.tracker.bound / (1 - Fraction(self.session.options.gap))
+
+    @property
+    def unit(self) -> Fraction:
+        """What costs are in for the bound."""
+        assert self.bound is not None
+        return self.bound.priced.unit
+
+    @property
+    def gap(self) -> float:
+        """Between table and bound, in units, of the best point in floating point."""
+        assert self.bound is not None
+        assert self.best is not None
+        return max(float(self.best.cost / self.unit) - self.bound.value, 0.0)
+
+    def table(self) -> Ints32:
+        """The groups of the best table that are no larger than pricing knows them; others divided in order."""
+        assert self.best is not None
+        assert self.bound is not None or self.groups.most is not None
+        return rows_of_table(self.best.group, self.groups.least, self.largest)  # type: ignore[attr-defined]
+
+    @property
+    def largest(self) -> int:
+        """Rows of a group, at most."""
+        return min(2 * self.groups.least - 1, len(self.groups.of_row))
+
+    def prove(self) -> None:
+        """Tell the tracker what the multipliers prove."""
+        assert self.bound is not None
+        if self.bound.dual is not None:
+            self.tracker.higher(min(self.bound.dual.bound, self._cost), ("own bound",))
+
+    @property
+    def _cost(self) -> Fraction:
+        assert self.best is not None
+        return self.best.cost  # type: ignore[return-value]
+
+    def offer(self, table: Ints32) -> None:
+        """Take a table of a pool if it is better."""
+        group: Ints = np.empty(len(self.groups.of_row), np.int64)
+        for g, rows in enumerate(table):
+            group[rows[rows >= 0]] = g
+        self.tracker.better(self.groups.table(group))
+
+
+def rows_of_table(group: Ints, least: int, largest: int) -> Ints32:
+    """Groups as rows of an array, -1 for none; larger ones divided into parts of `least` rows or more."""
+    found = []
+    for g in np.unique(group):
+        rows = np.flatnonzero(group == g)
+        parts = np.array_split(rows, max(len(rows) // least, 1)) if len(rows) > largest else [rows]
+        found += [np.pad(part, (0, largest - len(part)), constant_values=-1) for part in parts]
+    return np.array(found, np.int32)
+
+
+class _GroupPhase(Phase):
+    """One that takes a share of the time."""
+
+    share: ClassVar[str]
+    gain: ClassVar[float] = 0.5
+
+    def estimate(self, known: Known) -> Estimate:
+        """As its parameters say."""
+        return Estimate(known.seconds(getattr(known.get(GroupSearchParams), self.share)), self.gain)
+
+
+def _of(known: Known) -> GroupKnown:
+    assert isinstance(known, GroupKnown)
+    return known
+
+
+class FirstTables(_GroupPhase):
+    """MDAV and V-MDAV, with moves and exchanges of rows."""
+
+    name, share, gain = "construction", "first", 100.0
+
+    def applies(self, known: Known) -> bool:
+        """Once."""
+        return not _of(known).constructed
+
+    def run(self, known: Known, limit: Limit) -> None:
+        """The first one always ends with a table."""
+        known = _of(known)
+        cost, k, params = known.groups.cost, known.groups.least, known.get(VmdavParams)
+        assert isinstance(cost, NumericCost)
+        known.constructed, points = True, scaled(cost)
+        short = limit.share(known.params.first)
+        known.tracker.better(known.groups.table(mdav(points, k, cost.power, short)))
+        tables = [known.best.group]  # type: ignore[union-attr]
+        if not short.over:
+            tables.append(vmdav(points, k, cost.power, params.gain, short))
+            known.tracker.better(known.groups.table(tables[1]))
+        for group in tables:
+            if not short.over:
+                known.tracker.better(known.groups.table(improved(points, group, k, params.passes, short)))
+
+
+class GroupColumns(_GroupPhase):
+    """The first multipliers, then column generation until the linear program over all groups is solved."""
+
+    name, step, share, gain = "columns", "bound", "columns", 10.0
+
+    def applies(self, known: Known) -> bool:
+        """Until that is so, as long as there is a table."""
+        known = _of(known)
+        return known.best is not None and known.more and (known.bound is None or not known.bound.converged)
+
+    def run(self, known: Known, limit: Limit) -> None:
+        """In a share of the time."""
+        known = _of(known)
+        part = limit.share(known.params.columns)
+        if known.bound is None:
+            if len(known.groups.of_row) > known.params.rows:
+                known.notes.append(f"no bound is computed for more than {known.params.rows:,} rows (group_search.rows)")
+            else:
+                priced = pricing_of(known.groups, known._cost)
+                if priced is not None:
+                    first = np.concatenate([known.table(), priced.first()])
+                    known.bound = CostBound(priced, first, part, known.session.parameters)
+                    known.prove()
+        if known.bound is None:
+            known.more = False
+            return
+        known.bound.converge(part)
+        known.prove()
+        known.raised += 1
+        known.more = known.bound.converged
+
+
+class GroupCuts(_GroupPhase):
+    """Rounds of rank-1 cuts."""
+
+    name, step, share, gain = "cuts", "bound", "cuts", 1.0
+
+    def applies(self, known: Known) -> bool:
+        """As long as they raise the bound, after tables were looked for."""
+        known = _of(known)
+        return known.bound is not None and known.bound.converged and known.more and known.tabled == known.raised
+
+    def run(self, known: Known, limit: Limit) -> None:
+        """Some of them."""
+        known = _of(known)
+        bound, part = known.bound, limit.share(known.params.cuts)
+        assert bound is not None
+        more = bound.cut(part, lambda _: None, float(known._cost / known.unit), known.params.rounds)
+        known.prove()
+        known.raised += 1
+        known.more = more
+
+
+class GroupTables(_GroupPhase):
+    """A program over the pool of groups, neighbourhoods, and moves and exchanges of rows."""
+
+    name, share, gain = "partitions", "tables", 2.0
+
+    def applies(self, known: Known) -> bool:
+        """Whenever the bound has risen, and for as long as there is time once all else is done."""
+        known = _of(known)
+        if known.bound is None or known.raised == 0:
+            return False
+        return known.tabled < known.raised or (not known.more and known.over)
+
+    def run(self, known: Known, limit: Limit) -> None:
+        """With the groups of the linear programs and those near the best multipliers."""
+        known = _of(known)
+        bound, params = known.bound, known.params
+        assert bound is not None
+        part = limit.share(params.tables)
+        again, known.tabled = known.tabled == known.raised, known.raised
+        known.seed += 1
+        self._round(known, bound, part, params.patience)
+        if again and not limit.over and limit.seconds is None:
+            known.ended = True
+
+    @staticmethod
+    def _round(known: GroupKnown, bound: CostBound, part: Limit, patience: int) -> None:
+        params, session = known.params, known.session
+        for with_near in (False, True):
+            if part.over or known.settled:
+                return
+            if with_near:
+                below = params.near * known.gap / max(len(known.table()), 1)
+                rows, _, _ = bound.near(below, params.near_columns, params.near_nodes, part.share(0.3))
+                known.near = rows
+            table = known.table()
+            pool = Pool.of(
+                np.concatenate([bound.rows, known.near.reshape(-1, bound.priced.largest), table]), bound.priced.costs
+            )
+            better = Partitions(pool, table, bound.priced.costs, bound.priced.n, known.seed, session.parameters)
+            reduced = pool.costs - bound.worth(pool.rows)
+            better.solve(reduced <= known.gap, session.adapter, session.options, part.share(params.whole))
+            known.offer(better.table)
+            better.improve(reduced, known.gap, session.adapter, session.options, part.share(0.5), patience, known.offer)
+            _moved(known, part)
+
+
+def _moved(known: GroupKnown, limit: Limit) -> None:
+    """Moves and exchanges of rows, from the best table."""
+    cost, params = known.groups.cost, known.get(VmdavParams)
+    if isinstance(cost, NumericCost) and known.best is not None and not limit.over:
+        group = improved(scaled(cost), known.best.group, known.groups.least, params.passes, limit)  # type: ignore[attr-defined]
+        known.tracker.better(known.groups.table(group))
+
+
+class AllGroups(_GroupPhase):
+    """One program over all groups that a better table could have."""
+
+    name, step, share, gain = "groups program", "solve", "tables", 0.5
+
+    def applies(self, known: Known) -> bool:
+        """Once there are no more cuts, where column generation has come to its end."""
+        known = _of(known)
+        return known.bound is not None and not known.more and not known.over and known.tabled == known.raised
+
+    def run(self, known: Known, limit: Limit) -> None:
+        """A table that loses less than the best one has groups with a reduced cost below the gap alone."""
+        known = _of(known)
+        known.over, bound, params, session = True, known.bound, known.params, known.session
+        assert bound is not None
+        if not bound.converged:
+            return
+        before, margin = known._cost, MARGIN * bound.priced.n
+        short = limit.share(0.5)
+        rows, _, complete = bound.near(known.gap + margin, params.all_columns, params.all_nodes, short)
+        if not complete or len(rows) > params.all_groups:
+            return
+        pool = Pool.of(np.concatenate([rows, known.table()]), bound.priced.costs)
+        free: Flags = np.ones(bound.priced.n, np.bool_)
+        scale = float(before / known.unit) / bound.priced.n
+        model = partition_model(pool.rows, pool.costs, free, scale)
+        held = {each.tobytes() for each in Pool.of(known.table(), bound.priced.costs).rows}
+        start: Floats = np.array([float(each.tobytes() in held) for each in pool.rows])
+        known.size = (model.variables, model.constraints)
+        answer = solve_restricted(model, session.adapter, session.options, limit, start=start)
+        if answer.x is not None:
+            known.offer(pool.rows[answer.x > 0.5])
+        if answer.bound is not None:
+            # costs were rounded to integers, by half of one at most for each group
+            proven = Fraction(answer.bound - len(known.table())) * Fraction(scale) / int(FINE) * known.unit
+            meets = answer.stop_reason is StopReason.OPTIMAL and proven > known._cost * (1 - Fraction(1, 10**5))
+            known.tracker.higher(min(proven, before), answer.backed_by)
+            if meets:
+                known.rough = known.ended = True
+
+
+PHASES: tuple[type[Phase], ...] = (FirstTables, GroupColumns, GroupTables, GroupCuts, AllGroups)
+
+
+def solve_group_search(session: GroupSession) -> Result:
+    """Tables and bounds by turns, until they meet or the time is over; 10 minutes where there is no limit."""
+    limit = replace(session.limit, interrupt=session.interrupt or threading.Event())
+    if session.options.time_limit is None:
+        limit = replace(limit, ends=session.clock.began + session.parameters.of(HybridParams).seconds)
+    nothing: Any = None
+    known = GroupKnown(session, session.tracker, nothing, limit)  # type: ignore[arg-type]
+    phases: Sequence[Phase] = [kind() for kind in PHASES]
+    run_phases(known, phases)
+    reason = "time_limit" if limit.over else "finished"
+    return session.finish(
+        reason, "; ".join(known.notes), size=known.size, phases=tuple(known.log),
+        rough=Fraction(known.unit) if known.rough else None,
+    )  # fmt: skip

@@ -1,0 +1,23 @@
+"""Microaggregation by column generation, rank-1 cuts and neighbourhoods, against all partitions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from effort import examples
+from group_cases import GroupCase, group_cases, least
+from hypothesis import given, settings
+
+import kanon_milp as km
+
+
+@given(group_cases(boxes=False))
+@settings(max_examples=examples(1000, 8))
+def test_search_finds_and_proves_the_best_of_all_partitions(case: GroupCase) -> None:
+    case = replace(case, required=None, recoding={**case.recoding, "cost": "sse", "center": "mean"})
+    result, best = km.solve(case.problem(), method="search"), least(case.n, case.cost, case.holds)
+    if best is None:
+        assert result.proof == "infeasible"
+        return
+    assert result.require_optimal().exact_objective == best
+    assert result.verified
