@@ -91,7 +91,7 @@ from kanon_milp.errors import InputError, TooManyLevelVectorsError, unreadable
 from kanon_milp.kernels.volume import dot
 from kanon_milp.presolve.closures import closed_instance, closures_suffice, pricing_suffices
 from kanon_milp.presolve.instance import Instance, compress_table, prepare, recode, types_of, with_candidates
-from kanon_milp.presolve.preparation import priced_by_vectors
+from kanon_milp.presolve.preparation import priced_by_vectors, too_many_to_list
 from kanon_milp.presolve.reductions import Dominance, Viability
 from kanon_milp.presolve.row_types import RowTypes
 from kanon_milp.problem.arguments import file_path
@@ -282,14 +282,7 @@ def certify(problem: Problem, dual: DualPoint, denominator: int | None = None) -
     elif dual.rank_one_cuts.count:  # which a certificate states without rank-1 cuts
         dual = replace(dual, rank_one_cuts=NO_CUTS, cut_multipliers=dual.cut_multipliers[:0])
     relaxed = _certified_problem(problem)
-    types = compress_table(relaxed)
-    source: PatternPricing | None = None
-    if pricing_suffices(relaxed) and not dual.sets.lists:
-        if relaxed.size_only:
-            source = pricing_of(relaxed, types)
-        elif not priced_by_vectors(relaxed, types) and not dual.rank_one_cuts.count:
-            # of sizes alone; row types that differ in sensitive values have the same multiplier
-            source = pricing_of(relaxed, types_of(relaxed, types))
+    types, source = compress_table(relaxed), _priced(relaxed, dual)
     instance = certified_instance(problem) if source is None else replace(source.root, types=types)
     dual = _of_distinct_rows(problem, instance, dual)
     levels, n = instance.levels, instance.types.n
@@ -314,7 +307,7 @@ def certify(problem: Problem, dual: DualPoint, denominator: int | None = None) -
     if of_groups:
         stated["min_groups"] = instance.problem.min_groups
     return Certificate(
-        problem=describe_problem(problem, levels) | stated,
+        problem=describe_problem(problem, levels if source is None else source.levels) | stated,
         rows=n,
         table_sha256=table_hash(instance.types),
         unit=levels.unit,
@@ -328,6 +321,24 @@ def certify(problem: Problem, dual: DualPoint, denominator: int | None = None) -
             for (rows, weights, d), each in zip(exact.rank_one_cuts.each(), exact.cut_multipliers.tolist(), strict=True)
         ),
     )
+
+
+def _priced(relaxed: Problem, dual: DualPoint) -> PatternPricing | None:
+    """Its candidates without a list of them, where that proves as much, and sooner."""
+    types = compress_table(relaxed)
+    if not pricing_suffices(relaxed):
+        return None
+    if not relaxed.size_only:
+        # of sizes alone; row types that differ in sensitive values have the same multiplier
+        by_rows = closures_suffice(relaxed) and relaxed.most_groups is None and not priced_by_vectors(relaxed, types)
+        alone = not (dual.sets.lists or dual.rank_one_cuts.count)
+        return pricing_of(relaxed, types_of(relaxed, types)) if by_rows and alone else None
+    plain = closures_suffice(relaxed) and relaxed.most_groups is None and not dual.sets.lists
+    if not (plain or too_many_to_list(relaxed, types)):
+        return None
+    source = pricing_of(relaxed, types)
+    known = {each.tobytes() for each in source.sets.each()}
+    return source if all(each.tobytes() in known for each in dual.sets.each()) else None
 
 
 def describe_problem(problem: Problem, levels: Levels) -> dict[str, Any]:

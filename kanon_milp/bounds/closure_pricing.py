@@ -20,7 +20,7 @@ from kanon_milp.bounds.parameters import ClosurePricingParameters
 from kanon_milp.bounds.pattern_pricing import PatternPricing, Priced
 from kanon_milp.errors import InputError
 from kanon_milp.kernels.closure_pricing import nearest_costs, price_closures
-from kanon_milp.presolve.closures import Axis, pricing_suffices, root_instance
+from kanon_milp.presolve.closures import Axis, closures_suffice, pricing_suffices, root_instance
 from kanon_milp.presolve.instance import Instance, recode
 from kanon_milp.presolve.preparation import priced_by_vectors
 from kanon_milp.presolve.row_types import RowTypes
@@ -54,8 +54,9 @@ class ClosurePricing(PatternPricing):
         """limit: of all looks; what is not known by then proves nothing. Raises ValueError where closed candidates are
         not enough."""
         self._limit = limit
-        if not pricing_suffices(problem):
+        if not (pricing_suffices(problem) and closures_suffice(problem)):
             raise ValueError("this problem needs candidates that are not closed")
+        self._closed = True
         self.root, self.types, self._params = root_instance(problem, types), types, params.of(ClosurePricingParameters)
         self._axes = [Axis.of(column, types.codes[:, j]) for j, column in enumerate(self.root.levels.columns)]
         self._column = np.repeat(np.arange(len(self._axes)), [axis.top for axis in self._axes])
@@ -71,6 +72,7 @@ class ClosurePricing(PatternPricing):
         self._exempt = top if self.root.exempt_reading else -1
         self._whole = np.unique([*self.places(self._closure_of_all()), *([top] if self._exempt >= 0 else [])])
         self.cell = max(float(self.root.levels.costs.max()) / len(self._axes), 1.0)
+        self._limit_groups()
         self._narrower = 1.0  # times as much as was asked for is listed, so that it is not too much
 
     def _rises(self) -> Ints:
@@ -113,9 +115,9 @@ class ClosurePricing(PatternPricing):
         pairs = zip(vector.tolist(), (row.tobytes() for row in told), strict=True)
         return np.array([known.setdefault(pair, len(known)) for pair in pairs], np.int64)
 
-    def _price(
-        self, multipliers: NDArray[Any], threshold: float, margin: float, listed: bool, scale: int = 1
-    ) -> tuple[NDArray[Any], Ints32, Ints, Ints32]:
+    def _look(
+        self, multipliers: NDArray[Any], threshold: float, margin: float, listed: bool, scale: int, added: Any
+    ) -> tuple[NDArray[Any], Ints32, NDArray[Any], Ints, Ints32]:
         """As by level vectors, with the sums of some sets each. Raises InputError where they are too many, or at
         the limit."""
         p, kind, t = self._params, multipliers.dtype, self.types.count
@@ -123,16 +125,17 @@ class ClosurePricing(PatternPricing):
         label = np.ascontiguousarray(self._bits[order][:, self._order])
         delta = self._lines(order, scale, kind)
         counts, need = self.types.counts[order].astype(kind), kind.type(self.root.least[0])
-        costs = int(delta.sum(axis=1).max()) + int(np.abs(multipliers).max()) + 1
+        costs = int(delta.sum(axis=1).max()) + int(np.abs(multipliers).max() + abs(added)) + 1
         steps = int(max(min(p.sets, NEVER // (costs * (self.types.n + 1))), 1))
         sums, seed, left, pairs = [], 0, p.sets + t, 0
         vectors: list[Ints] = []
         lengths: list[Ints] = []
         members: list[Ints32] = []
+        values: list[NDArray[Any]] = []
         while seed < t:
             before = seed
-            total, seed, seen, words, _, indptr, found = price_closures(
-                label, delta, counts, multipliers[order], need, kind.type(0), kind.type(threshold), kind.type(margin),
+            total, seed, seen, words, phi, indptr, found = price_closures(
+                label, delta, counts, multipliers[order], need, added, kind.type(threshold), kind.type(margin),
                 listed, self._exempt >= 0, seed, min(steps, left), p.pairs - pairs, self._over,
             )  # fmt: skip
             left -= seen
@@ -145,6 +148,7 @@ class ClosurePricing(PatternPricing):
             vectors.append(words)
             lengths.append(np.diff(indptr))
             members.append(found)
+            values.append(phi)
         bits = (np.concatenate(vectors)[:, :, None] >> np.arange(32)) & 1
         length, member = np.concatenate(lengths), order.astype(np.int32)[np.concatenate(members)]
         bits = bits.reshape(len(bits), 32 * self._words)[:, : len(self._order)]
@@ -153,19 +157,20 @@ class ClosurePricing(PatternPricing):
         if self._exempt >= 0:  # one group of all rows, of any size
             loss = (self.root.levels.costs[0] * scale).astype(kind)
             least = int(replace(self.root, exempt=np.ones(1, bool)).least[0])
-            sums.append(self._whole_group(loss - multipliers, least))
-        return np.array(sums, object), vector.astype(np.int32), np.append(0, np.cumsum(length)), member
+            sums.append(self._whole_group(loss - multipliers, least, added))
+        every = np.concatenate(values)
+        return np.array(sums, object), vector.astype(np.int32), every, np.append(0, np.cumsum(length)), member
 
     def _over(self) -> bool:
         return self._limit.over
 
-    def _whole_group(self, reduced: NDArray[Any], least: int) -> Any:
+    def _whole_group(self, reduced: NDArray[Any], least: int, added: Any) -> Any:
         """min(0, φ) of all rows, with so many of them at least."""
         order = np.argsort(reduced, kind="stable")
         counts = self.types.counts[order]
         before = np.cumsum(counts) - counts
         taken = np.where(reduced[order] < 0, counts, np.clip(least - before, 0, counts))
-        return min(sum((taken.astype(reduced.dtype) * reduced[order]).tolist()), 0)
+        return min(sum((taken.astype(reduced.dtype) * reduced[order]).tolist()) + added.item(), 0)
 
     def _places_of_bits(self, bits: Ints) -> Ints:
         """Numbers of the level vectors that these bits, in the kernel's order, stand for: columns rise up to the first
@@ -188,24 +193,24 @@ class ClosurePricing(PatternPricing):
         found: Floats = nearest_costs(label, delta, counts, np.float64(need), self._over)
         return found
 
-    def value(self, multipliers: Floats) -> float:
+    def value(self, point: Floats) -> float:
         """L in floating point; -inf where the multipliers leave too many groups, and at the limit."""
         try:
-            return super().value(multipliers)
+            return super().value(point)
         except InputError:
             return -math.inf
 
-    def near(self, multipliers: Floats, open_limit: float, pair_limit: float, also: Instance | None = None) -> Priced:
+    def near(self, point: Floats, open_limit: float, pair_limit: float, also: Instance | None = None) -> Priced:
         """As by level vectors; where there are too many below the limit, those below a lower one, and where L is not
         known, as at the limit, -inf in its place."""
         p = self._params
         while self._narrower >= p.narrowest and not self._limit.over:
             try:
-                return super().near(multipliers, self._narrower * open_limit, pair_limit, also)
+                return super().near(point, self._narrower * open_limit, pair_limit, also)
             except InputError:
                 self._narrower /= p.narrower
         try:
-            return super().near(multipliers, 0.0, pair_limit, also)
+            return super().near(point, 0.0, pair_limit, also)
         except InputError:
             nothing = np.zeros(0, np.int32), np.zeros(1, np.int64), np.zeros(0, np.int32)
             return Priced(-math.inf, *self._instance(*nothing, also))

@@ -157,6 +157,7 @@ class VolumeAlgorithm:
         subgradients by row types as it is. share: of each candidate in the averages, (G,)."""
         self.at, self.limit, self.best, self.share = at, limit, at.start(), share
         self.average = np.concatenate([self.average[: at.types], at.right[at.types :]])
+        at.packing.add_groups(share, self.average[at.types : at.types + at.sets.lists])
         self.value = at(self.best).value
         self.goal = self.goal if limit.target is None else limit.target
 

@@ -47,9 +47,10 @@ class RequiredPricing(PatternPricing):
         charged = sum(relaxation.closeness is not None for relaxation in relaxations)
         self._charges, self._charged = np.zeros((charged, 0)), np.zeros(0, np.int64)
 
-    def _near(self, multipliers: Floats, open_limit: float, pair_limit: float, also: Instance | None) -> Priced:
+    def _near(self, point: Floats, open_limit: float, pair_limit: float, also: Instance | None) -> Priced:
         """As of sizes, by what their relaxations say: with the pairs below the limit, without which a group may lack
         values."""
+        multipliers, _ = self.split(point)
         _, vector, indptr, members = self._price(multipliers, open_limit * self.cell, math.inf, True)
         instance, keys = self._instance(vector, indptr, members, also)
         at = RequiredEvaluator(instance, multipliers, self._charges_of(keys), self._threads, params=self._effort)

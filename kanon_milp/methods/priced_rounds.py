@@ -4,12 +4,16 @@ are near its multipliers, round by round.
 A round raises the bound, then searches tables over the candidates that the multipliers of now make cheap, and those of
 the best table. What it proves holds for all candidates (`kanon_milp.bounds.pattern_pricing`); the search proves
 nothing.
+
+Where numbers of groups are limited, the bound has a multiplier for each limit and goes on from where the problem
+without them has ended, and the tables are those of `kanon_milp.methods.few_groups` over what is near.
 """
 
 from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -18,12 +22,15 @@ import numpy as np
 from kanon_milp.bounds.closure_pricing import pricing_of
 from kanon_milp.bounds.columns.priced_cuts import PricedCuts
 from kanon_milp.bounds.dual import DualPoint, prove, round_dual
+from kanon_milp.bounds.lagrangian_bound import lagrangian
 from kanon_milp.bounds.parameters import SubproblemParameters
-from kanon_milp.bounds.pattern_pricing import PricedAscent
+from kanon_milp.bounds.pattern_pricing import PatternPricing, PricedAscent
 from kanon_milp.bounds.required_pricing import RequiredPricing, required_pricing_of
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.greedy import suppress_all
+from kanon_milp.methods.few_groups import FewGroups, Splitting
 from kanon_milp.methods.hybrid import limit_of_search
+from kanon_milp.methods.model_phases import RestrictedModel
 from kanon_milp.methods.outcome import Bound, Found, Outcome, Scale
 from kanon_milp.methods.phases import Estimate, Known, Phase
 from kanon_milp.methods.required_phases import UnderRequirements
@@ -34,10 +41,12 @@ from kanon_milp.methods.session import Session
 from kanon_milp.methods.sizes_phases import Construction, CutParams, TableSearch
 from kanon_milp.methods.tracker import PhaseRun, Tracker
 from kanon_milp.presolve.assignment import Assignment
-from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.instance import Instance, with_candidates
 from kanon_milp.presolve.partition import Partition, partition_of_groups, released_partition
-from kanon_milp.presolve.preparation import Prepared
+from kanon_milp.presolve.preparation import Prepared, priced_by_vectors
 from kanon_milp.solvers import Progress
+from kanon_milp.solvers.proof import Backing
+from kanon_milp.system.arrays import Floats, Ints
 from kanon_milp.system.limit import Limit
 from kanon_milp.system.parameters import Parameters, number, parameters
 
@@ -58,16 +67,28 @@ class PricedParams:
     open_limit: float = number(2.0, "cells, φ of the candidates that tables are made of")
     pair_limit: float = number(2.0, "cells, reduced cost of their pairs")
     value_pair_limit: float = number(4.0, "the same where groups need values, of which some are scarce")
+    some_pairs: int = number(
+        2_000_000, "row types under some level vectors, for the first bound on few groups", least=1
+    )
+    some_share: float = number(0.1, "of the time left, for that bound at most", most=1)
+    some_iterations: int = number(300, "of it, where there is no limit", least=1)
     releases: float = number(2.0, "times what a release and its check take is left at the end")
 
 
-def solve_priced(session: Session) -> Result:
-    """Rounds until table and bound meet, or the limit; where there is none, until neither gets better."""
-    search = _PricedSearch(session, limit_of_search(session))
+def solve_priced(session: Session, tracker: Tracker | None = None) -> Result:
+    """Rounds until table and bound meet, or the limit; where there is none, until neither gets better. tracker: of who
+    watches."""
+    search = _PricedSearch(session, limit_of_search(session), tracker)
     search.begin()
-    while not search.ended:
-        search.round()
-    return search.end()
+    return search.run()
+
+
+def solve_priced_groups(session: Session, free: Result, tables: Sequence[Ints]) -> Result:
+    """The same with limits on numbers of groups. session: of the problem with them. free: the result without; tables:
+    group of each row, of tables that may satisfy them, the last one of the problem without them."""
+    search = _GroupsSearch(session, limit_of_search(session), free=free)
+    search.begin_from(tables)
+    return search.run()
 
 
 @dataclass(eq=False)
@@ -78,6 +99,7 @@ class _PricedSearch:
 
     session: Session
     limit: Limit
+    tracker: Tracker | None = None
     table: tuple[Instance, Assignment] | None = None
     found: Found | None = None
     dual: DualPoint | None = None
@@ -94,7 +116,7 @@ class _PricedSearch:
         """The table that was given to start with, tables by methods that need no candidates, and what all rows lose at
         least."""
         session, before = self.session, self.session.prepared.before
-        self.params, self.unit = session.parameters.of(PricedParams), before.levels.unit
+        self._read_parameters()
         if session.start is not None:
             self._release(partition_of_groups(before, session.start))
         with session.clock.step("search"):
@@ -114,6 +136,15 @@ class _PricedSearch:
                 source = required_pricing_of(problem, types, threads, tuned, self.limit)
                 self.ascent = PricedAscent(source, threads, tuned, self.ascent.multipliers)
         self._note()
+
+    def _read_parameters(self) -> None:
+        self.params, self.unit = self.session.parameters.of(PricedParams), self.session.instance.levels.unit
+
+    def run(self) -> Result:
+        """Rounds, and what comes out."""
+        while not self.ended:
+            self.round()
+        return self.end()
 
     @property
     def ended(self) -> bool:
@@ -153,7 +184,7 @@ class _PricedSearch:
     def _worth_cuts(self) -> bool:
         """Whether groups are small enough for rank-1 cuts, and sizes are all that is asked for."""
         small = int(self.ascent.source.root.least[0]) <= self.session.parameters.of(CutParams).group_rows
-        return small and self.session.problem.size_only
+        return small and self.session.problem.size_only and not self.ascent.source.sets.lists
 
     def _raise(self, limit: Limit) -> None:
         clock, began = self.session.clock, time.perf_counter()
@@ -183,6 +214,8 @@ class _PricedSearch:
             if self.dual is None or bound > self.proven:
                 self.dual = self.dual if isinstance(source, RequiredPricing) else dual
                 self.proven = max(bound, self.proven)
+        if self.tracker is not None:
+            self.tracker.higher(self.proven, self._backed_by)
 
     def _search(self, ends: float) -> None:
         """Tables over the candidates that are near the multipliers, and the groups of the best one; what these could
@@ -190,14 +223,15 @@ class _PricedSearch:
         session, params, ascent, source = self.session, self.params, self.ascent, self.ascent.source
         with session.clock.step("candidates"):
             pair_limit = params.value_pair_limit if session.problem.attributes else params.pair_limit
-            also = None if self.table is None else self.table[0]
-            near = source.near(ascent.multipliers, params.open_limit, pair_limit, also)
+            start = self._start
+            near = source.near(ascent.multipliers, params.open_limit, pair_limit, None if start is None else start[0])
             dual = ascent.point(near)
         instance = near.instance
         known = suppress_all(instance)  # there is a candidate of all rows
-        if self.table is not None:
-            numbers, best = source.numbers(near, self.table[0]), self.table[1]
+        if start is not None:
+            numbers, best = source.numbers(near, start[0]), start[1]
             known = Assignment(best.row_type, numbers[best.candidate], best.rows, best.cost).checked(instance)
+        assert known is not None
         prepared = Prepared(session.problem, instance, instance, [], session.prepared.row_types, None)
         options = session.options
         if options.time_limit is not None:
@@ -205,18 +239,30 @@ class _PricedSearch:
         # what is near is all that there is to be looked at
         near_enough = {"search.open_limit": math.inf, "search.pair_limit": math.inf}
         tuned = Parameters({**near_enough, **session.parameters.values}, session.parameters.used)
-        inner = replace(session, prepared=prepared, options=options, known=known, start=None, parameters=tuned)
+        valid = known if known.within(session.problem, self.unit) else None
+        inner = replace(session, prepared=prepared, options=options, known=valid, start=None, parameters=tuned)
         tracker = Tracker(self.unit, session.clock.began, session.on_progress, self.proven, trajectory=self.trajectory)
         with begun(Known, inner, limit_of_search(inner), tracker) as found:
             found.dual = found.plain = dual
             found.iteration_seconds = math.inf  # no time is left for cuts, which would be about these candidates
-            sizes: list[Phase] = [Construction(), TableSearch()]
-            run_phases(found, sizes if found.sizes_only else [_RequiredTables(self.rounds)])
+            run_phases(found, self._phases(found, known))
         self.phases += found.log
         if found.best is not None:
             used, group = np.unique(found.best.candidate, return_inverse=True)
-            vector = np.where(instance.exempt[used][:, None], instance.levels.top, np.int16(-1)).astype(np.int16)
+            # groups that could become one are released as they were found where many are asked for
+            given = instance.exempt[used] | session.problem.wants_many_groups
+            of_used = instance.levels.vectors[instance.candidates.vector[used]]
+            vector = np.where(given[:, None], of_used, np.int16(-1)).astype(np.int16)
             self._release(Partition(group.reshape(-1), found.best.row_type, found.best.rows, vector))
+
+    @property
+    def _start(self) -> tuple[Instance, Assignment] | None:
+        """The table that a search begins with."""
+        return self.table
+
+    def _phases(self, known: Known, table: Assignment) -> list[Phase]:
+        """What searches tables over what is near. table: what it begins with."""
+        return [Construction(), TableSearch()] if known.sizes_only else [_RequiredTables(self.rounds)]
 
     def _release(self, partition: Partition) -> None:
         """Take a table by its groups, each of which keeps as much as the recoding allows, if it is valid and the best
@@ -228,8 +274,14 @@ class _PricedSearch:
         found = replace(self.session, prepared=prepared).release(made[1])
         if found.report.ok:
             self.table, self.found = made, found
+            if self.tracker is not None:
+                self.tracker.released(made[1], found.groups)
         self.release_seconds = max(self.release_seconds, time.perf_counter() - began)
         self._note()
+
+    @property
+    def _backed_by(self) -> tuple[Backing, ...]:
+        return ("own bound" if self.session.problem.attributes else "certificate",)
 
     @property
     def _in_words(self) -> tuple[float | None, float]:
@@ -246,16 +298,71 @@ class _PricedSearch:
     def end(self) -> Result:
         """The result, with the size of the last instance."""
         session, near = self.session, self.ascent.near.instance
-        bound = Bound(self.proven * self.unit, ("own bound" if session.problem.attributes else "certificate",))
+        bound = Bound(self.proven * self.unit, self._backed_by)
         outcome = Outcome(bound=bound, dual=self.dual, trajectory=tuple(self.trajectory), phases=tuple(self.phases))
         if session.problem.attributes:
-            outcome = replace(outcome, required=self.ascent.multipliers)
+            outcome = replace(outcome, required=self.ascent.source.split(self.ascent.multipliers)[0])
         reason = self.limit.reason if self.limit.over or not self.idle else "iteration_limit"
         outcome = outcome.stopped("gap_limit" if self._enough else reason)
         session = replace(session, prepared=replace(session.prepared, before=near, instance=near))
         if self.found is None:
             return session.end(session.fallback(outcome))
         return session.end(outcome.with_table(self.found, Scale.of_problem(session.instance)))
+
+
+@dataclass(eq=False)
+class _GroupsSearch(_PricedSearch):
+    """With limits on numbers of groups. free: the result without them; before: its table, over its own candidates."""
+
+    free: Result | None = None
+    before: tuple[Instance, Assignment] | None = None
+
+    def begin_from(self, tables: Sequence[Ints]) -> None:
+        """From these tables, and from where the bound without the limits stands, or that over some level vectors."""
+        session, free, before = self.session, self.free, self.session.prepared.before
+        self._read_parameters()
+        assert free is not None
+        for groups in tables:
+            self._release(partition_of_groups(before, groups))
+            self.before = released_partition(before, partition_of_groups(before, groups))
+        if free.exact_bound is not None:
+            self.proven, self.dual = int(free.exact_bound / self.unit), free.dual
+        problem = session.problem
+        with session.clock.step("bound"):
+            if not priced_by_vectors(problem, before.types):
+                problem = replace(problem, min_groups=None)  # of sets of rows only the closed ones are priced
+            source = pricing_of(problem, before.types, session.parameters, self.limit)
+            starts = [] if free.dual is None else [free.dual.multipliers]
+            if priced_by_vectors(problem, before.types):
+                starts.append(self._over_some(source))
+            starts = [each for each in starts if len(each) >= before.types.count] or [source.cheapest()]
+            begun = [PricedAscent(source, session.options.threads, session.parameters, start) for start in starts]
+            self.ascent = max(begun, key=lambda each: each.value)
+            self._prove(self.ascent.best)
+        self._note()
+
+    def _over_some(self, source: PatternPricing) -> Floats:
+        """Multipliers of the problem over the candidates of some level vectors."""
+        params, problem = self.params, self.session.problem
+        number = max(1, params.some_pairs // source.types.count)
+        levels = source.levels if source.levels.count <= number else source.levels.some(number)
+        some = with_candidates(problem, source.types, levels)
+        seconds = None if math.isinf(self._left) else max(params.some_share * self._left, 0.0)
+        iterations = None if seconds is not None else params.some_iterations
+        with suppress(InputError):  # a row type that none of these level vectors covers
+            found = lagrangian(
+                some, None, seconds, iterations, interrupt=self.limit.interrupt, packing_cuts=False,
+                params=self.session.parameters,
+            )  # fmt: skip
+            return np.concatenate([found.multipliers, source.of_groups(found)])
+        return source.cheapest()
+
+    @property
+    def _start(self) -> tuple[Instance, Assignment] | None:
+        return self.table or self.before
+
+    def _phases(self, known: Known, table: Assignment) -> list[Phase]:
+        return [Splitting(table), FewGroups(), RestrictedModel()]
 
 
 class _RequiredTables(Phase):

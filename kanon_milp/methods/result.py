@@ -20,7 +20,7 @@ from kanon_milp.methods.extension import Extension
 from kanon_milp.methods.further import Stage, judged
 from kanon_milp.methods.plot import plot
 from kanon_milp.methods.tracker import PhaseRun, Proof, Trajectory
-from kanon_milp.presolve.closures import pricing_suffices
+from kanon_milp.presolve.closures import closures_suffice
 from kanon_milp.presolve.instance import compress_table, types_of
 from kanon_milp.presolve.preparation import Size, many_vectors
 from kanon_milp.problem.arguments import real_number
@@ -532,7 +532,7 @@ def _under_requirements(
         return None
     types = types_of(relaxed, compress_table(relaxed))
     start = required if required is not None and len(required) == types.count else first_multipliers(types, dual)
-    if pricing_suffices(relaxed) and many_vectors(relaxed, types):
+    if closures_suffice(relaxed) and many_vectors(relaxed, types):
         instance, point = priced_point(relaxed, types, start, limit, _seconds(limit))
     else:
         listed = required_instance(problem)

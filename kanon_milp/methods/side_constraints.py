@@ -20,6 +20,7 @@ from kanon_milp.methods.few_groups import LimitBinds, limits_groups, solve_few_g
 from kanon_milp.methods.hybrid import HybridParams
 from kanon_milp.methods.outcome import UNKNOWN, Bound, Found, Outcome, Scale
 from kanon_milp.methods.phases import Phase
+from kanon_milp.methods.priced_rounds import solve_priced_groups
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
@@ -66,7 +67,7 @@ def solve_free_first(
         return replace(solved(free, None, ()), problem=problem)
     ended = AlsoSet(free.interrupt or threading.Event())
     tracker = Satisfying(free.instance.levels.unit, free.clock.began, free.on_progress, problem=problem, ended=ended)
-    timer = _timer(free, tracker)
+    timer = _timer(free, tracker, waits=free.prepared.priced and not limits_groups(problem))
     try:
         more = [LimitBinds(problem.most_groups, ended)] if problem.most_groups and limits_groups(problem) else []
         first = solved(replace(free, interrupt=ended), tracker, more)
@@ -82,7 +83,9 @@ def solve_free_first(
     refused = None if found is not None else _above_cost_bound(problem, bound, first)
     if refused is not None:
         return free.end(refused)
-    if found is None and tracker.kept is not None:
+    if found is None and tracker.groups is not None:
+        found = _released(free, partition_of_groups(free.prepared.before, tracker.groups))
+    elif found is None and tracker.kept is not None:
         kept = free.release(tracker.kept)
         found = kept if kept.report.ok else None
     if first.groups is not None and problem.most_groups is not None:
@@ -91,6 +94,12 @@ def solve_free_first(
         if fewer is not None and fewer.objective == min(losses, default=None):
             found = fewer
     so_far = Outcome(bound=bound, phases=first.phases, trajectory=_bounds(first))
+    if free.prepared.priced:
+        return (
+            _ended(free, so_far.stopped(free.limit.reason), found)
+            if not limits_groups(problem)
+            else _priced_groups(free, first, found)
+        )
     try:
         rest = begun(problem)
     except TooManyLevelVectorsError as error:
@@ -122,6 +131,20 @@ def solve_free_first(
         )
     bound = Bound(result.exact_bound, result.backed_by)
     return _ended(rest, replace(so_far, bound=bound).stopped(result.stop_reason, result.message), found)
+
+
+def _priced_groups(free: Session, first: Result, found: Found | None) -> Result:
+    """The result where candidates are priced. free: a session of the problem with side constraints, first: the result
+    without them; found: a table that satisfies them."""
+    problem, before = free.problem, free.prepared.before
+    before = replace(before, problem=problem)
+    session = replace(free, prepared=replace(free.prepared, before=before, instance=before))
+    tables = [each for each in (None if found is None else found.groups, first.groups) if each is not None]
+    result = solve_priced_groups(session, first, tables)
+    bound = Bound(result.exact_bound, result.backed_by)
+    refused = None if result.table is not None else _above_cost_bound(problem, bound, result)
+    result = result if refused is None else session.end(refused)
+    return replace(result, phases=(*first.phases, *result.phases))
 
 
 def _above_cost_bound(problem: Problem, bound: Bound, by: Result) -> Outcome | None:
@@ -181,20 +204,28 @@ class Satisfying(Tracker):
     """Keeps also the cheapest of the tables that satisfy the side constraints, which is the incumbent for whoever
     watches.
 
-    problem: with them. ended: set once it is proven that no table loses as little as they ask for.
+    problem: with them. kept, groups: that table, and group of each row where its candidates are its own. ended: set
+    once it is proven that no table loses as little as they ask for.
     """
 
     problem: Problem | None = None
     ended: threading.Event = field(default_factory=threading.Event)
     kept: Assignment | None = None
+    groups: Ints | None = None
 
-    def better(self, assignment: Assignment | None) -> None:
+    def better(self, table: Assignment | None) -> None:
         """As for every tracker."""
         with self._lock:
-            cheaper = assignment is not None and (self.kept is None or assignment.cost < self.kept.cost)
-            if cheaper and assignment is not None and self.problem is not None:
-                self.kept = assignment if assignment.within(self.problem, self.unit) else self.kept
-        super().better(assignment)
+            asked, cheaper = self.problem, table is not None and (self.kept is None or table.cost < self.kept.cost)
+            if cheaper and table is not None and asked is not None and table.within(asked, self.unit):
+                self.kept, self.groups = table, None
+        super().better(table)
+
+    def released(self, table: Assignment, groups: Ints) -> None:
+        """As for every tracker."""
+        super().released(table, groups)
+        with self._lock:
+            self.groups = groups if self.kept is table else self.groups
 
     def higher(self, bound: int, backed_by: tuple[Backing, ...]) -> None:
         """As for every tracker."""
@@ -209,9 +240,9 @@ class Satisfying(Tracker):
         return None if self.kept is None else self.kept.cost * float(self.unit)
 
 
-def _timer(free: Session, tracker: Satisfying) -> threading.Timer:
+def _timer(free: Session, tracker: Satisfying, *, waits: bool) -> threading.Timer:
     """Ends the problem without side constraints after its share of the time, if its best table does not satisfy them
-    by then; where work is counted no clock plays a part."""
+    by then; where work is counted no clock plays a part. waits: whether nothing else comes after it."""
     params, left = free.parameters.of(SideConstraintsParams), free.limit.seconds
 
     def look() -> None:
@@ -220,7 +251,7 @@ def _timer(free: Session, tracker: Satisfying) -> threading.Timer:
 
     timer = threading.Timer(params.seconds if left is None else params.share * left, look)
     timer.daemon = True
-    if free.iterations is None and free.options.node_limit is None:
+    if free.iterations is None and free.options.node_limit is None and not waits:
         timer.start()
     return timer
 
@@ -244,7 +275,12 @@ def _in_fewer_groups(session: Session, groups: Ints, most: int) -> Found | None:
     kept = np.argsort(-rows * (instance.levels.most - instance.candidates.cost), kind="stable")[: most - 1]
     number = np.full(instance.candidates.count, len(kept))
     number[kept] = np.arange(len(kept))
-    made = released_partition(before, Partition(number[table.candidate], table.row_type, table.rows))
+    return _released(session, Partition(number[table.candidate], table.row_type, table.rows))
+
+
+def _released(session: Session, partition: Partition) -> Found | None:
+    """The table with these groups, if it satisfies the problem."""
+    made = released_partition(session.prepared.before, partition)
     if made is None:
         return None
     instance, table = made

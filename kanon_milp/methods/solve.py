@@ -228,7 +228,7 @@ def _solved(
     if session.prepared.priced:
         from kanon_milp.methods.priced_rounds import solve_priced
 
-        return solve_priced(session)
+        return solve_priced(session, tracker)
     if tracker is not None and session.method == "search":
         from kanon_milp.methods.hybrid import solve_hybrid
 

@@ -15,6 +15,7 @@ from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.whole_groups import GroupTable
 from kanon_milp.solvers import OnProgress, Progress
 from kanon_milp.solvers.proof import REGISTERED, Backing
+from kanon_milp.system.arrays import Ints
 
 LOGGER = logging.getLogger(__name__)
 Trajectory = tuple[tuple[float, float | None, float | None], ...]  # seconds, incumbent, bound
@@ -163,6 +164,10 @@ class Tracker(AnyTracker[Assignment, int]):
 
     proven: int = 0
     registered: int = 0
+
+    def released(self, table: Assignment, groups: Ints) -> None:
+        """As `better`, for a table over candidates of its own. groups: of each row."""
+        self.better(table)
 
 
 @dataclass

@@ -47,10 +47,9 @@ def closures_suffice(problem: Problem) -> bool:
 
 
 def pricing_suffices(problem: Problem) -> bool:
-    """Whether closed candidates are enough, and no table is refused but for what its groups are: then candidates can be
-    priced instead of listed."""
-    free = problem.cost_bound is None and problem.most_groups is None and problem.objective == "loss"
-    return free and closures_suffice(problem)
+    """Whether candidates can be priced instead of listed: the closed ones, or where these are not enough
+    (`closures_suffice`) those of all level vectors that are allowed."""
+    return problem.merge_closed and problem.separable and problem.objective == "loss"
 
 
 def closed_instance(problem: Problem, types: RowTypes, most: float = math.inf) -> Instance | None:
@@ -186,7 +185,7 @@ def _first_of_each(covers: NDArray[np.uint64]) -> Ints:
 
 def root_instance(problem: Problem, types: RowTypes) -> Instance:
     """The instance with the fully suppressed candidate alone."""
-    top = recode(problem, types, fully_suppressed)
+    top = recode(problem, types, fully_suppressed).last
     whole: Ragged[np.int32] = Ragged(np.array([0, types.count]), np.arange(types.count, dtype=np.int32))
     made = _candidates(types, top, np.zeros(1, np.int64), whole)
     return Instance(problem, types, top, made, np.zeros(1, bool), table_as_group(types))
@@ -202,7 +201,7 @@ def _candidates(types: RowTypes, levels: Levels, vector: Ints, covers: Ragged[np
 @dataclass(frozen=True, eq=False)
 class Axis:
     """A column whose levels that cost the same, whatever the label, are one class each, from the cheapest (0) to that
-    of the top.
+    of the top; or each level a class of its own.
 
     Of levels that cost the same the highest covers most, so it dominates the others. levels: int64 (classes,), that
     highest level. label: int32 (classes, t), label of each row type there. column, codes: as in the instance.
@@ -214,10 +213,10 @@ class Axis:
     codes: Ints32
 
     @classmethod
-    def of(cls, column: ColumnLevels, codes: Ints32) -> Axis:
-        """The column of this instance. codes: int32 (t,)."""
+    def of(cls, column: ColumnLevels, codes: Ints32, *, every: bool = False) -> Axis:
+        """The column of this instance. codes: int32 (t,). every: whether each level is a class of its own."""
         cells = [(cost,) for cost in column.costs] if column.cell_costs is None else column.cell_costs
-        rises = [level for level in range(column.height) if cells[level] != cells[level + 1]]
+        rises = [level for level in range(column.height) if every or cells[level] != cells[level + 1]]
         levels = np.array([*rises, column.height], dtype=np.int64)
         return cls(levels, column.label_of[levels][:, codes], column, codes)
 

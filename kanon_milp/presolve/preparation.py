@@ -6,6 +6,7 @@ import math
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.presolve.assignment import Assignment
@@ -16,7 +17,12 @@ from kanon_milp.presolve.closures import (
     instance_of_small_sets,
     pricing_suffices,
 )
-from kanon_milp.presolve.infeasibility import find_stranded, refuse_one_group, refuse_side_constraints
+from kanon_milp.presolve.infeasibility import (
+    find_stranded,
+    refuse_one_group,
+    refuse_side_constraints,
+    side_constraints,
+)
 from kanon_milp.presolve.instance import Instance, compress_table, recode, types_of, with_candidates
 from kanon_milp.presolve.reductions import MERGING, OPEN, REDUCTIONS, Step, T, reduce, restore, restore_values
 from kanon_milp.presolve.resources import vectors_in_memory, vectors_in_time
@@ -34,6 +40,7 @@ PRICED_PAIRS = 10_000_000  # pairs of closed candidates beyond which these are p
 PAIRS_LISTED = 8  # (row type, level vector) pairs for one of a closed candidate, at most, where listing these is tried
 MANY_VECTORS = 1 << 14  # level vectors beyond which that may take longer than listing them, so it is tried first
 MOST_LABELS = 1 << 30  # level vectors times row types that can be priced: some seconds for each look at them
+MASK_LABELS = 8  # times fewer labels that halves of the level vectors of a mask give row types, at most
 LOOKS = 4  # at all candidates, until there is a bound and something to search in
 VECTOR_SECONDS, LABEL_SECONDS = 5e-6, 3e-9  # of a look: for each level vector, and for each row type under it
 PAIR_SECONDS = 2e-8  # of a look at sets of rows, for each two row types; of 1,000 to 5,000 with 20 to 40 columns
@@ -154,11 +161,13 @@ def presolve(
         only = with_candidates(problem, types, recode(problem, types, fully_suppressed).last)
         return Prepared(problem, only, only, [], row_types, counted_out)
     with clock.step("candidates"):
-        allowed = priced and reduced and not open_model and pricing_suffices(problem)
+        free = not side_constraints(problem)  # methods.side_constraints has the others
+        allowed = priced and reduced and not open_model and free and pricing_suffices(problem)
         priced = allowed and _priceable(problem, types, limit)
         if enumerated:
             found = _closed(problem, types, limit, small_groups, priced) if reduced and not open_model else None
-            if found is None and priced and many_vectors(problem, types):
+            too_many = closures_suffice(problem) or _many_pairs(problem, types)
+            if found is None and priced and too_many and many_vectors(problem, types):
                 only = with_candidates(problem, types, recode(problem, types, fully_suppressed).last)
                 return Prepared(problem, only, only, [], row_types, obstacle, priced=True)
             before, shortage = (found, None) if found is not None else _candidates(problem, types, limit)
@@ -218,8 +227,22 @@ def _closed(problem: Problem, types: RowTypes, limit: Limit, small_groups: bool,
 
 
 def _vectors(problem: Problem, types: RowTypes) -> int:
-    """How many level vectors there are where all are allowed."""
-    return math.prod(column.height + 1 for column in recode(problem, types, fully_suppressed).columns)
+    """How many level vectors are allowed."""
+    levels = recode(problem, types, fully_suppressed)
+    return math.prod(column.height + 1 for column in levels.columns) if problem.recoding.mask is None else levels.count
+
+
+def _many_pairs(problem: Problem, types: RowTypes) -> bool:
+    return _vectors(problem, types) * types.count > PAIRS_LISTED * PRICED_PAIRS
+
+
+def too_many_to_list(problem: Problem, types: RowTypes) -> bool:
+    """Whether candidates are too many to be listed, and can be priced."""
+    if not pricing_suffices(problem) or not many_vectors(problem, types):
+        return False
+    if priced_by_vectors(problem, types):
+        return _many_pairs(problem, types)
+    return _priced_by_rows(problem)
 
 
 def many_vectors(problem: Problem, types: RowTypes) -> bool:
@@ -228,17 +251,30 @@ def many_vectors(problem: Problem, types: RowTypes) -> bool:
 
 
 def priced_by_vectors(problem: Problem, types: RowTypes) -> bool:
-    """Whether level vectors are few enough to price the candidates of each; else candidates are priced by sets of
-    rows."""
+    """Whether level vectors are few enough to price the candidates of each, and the fully suppressed one is allowed;
+    else candidates are priced by sets of rows."""
     every = _vectors(problem, types)
-    return every <= MAX_LEVEL_VECTORS and every * types.count <= MOST_LABELS
+    if every > MAX_LEVEL_VECTORS or every * types.count > MOST_LABELS:
+        return False
+    if problem.recoding.mask is None:
+        return True
+    levels = recode(problem, types)
+    half = levels.vectors.shape[1] // 2
+    parts = (levels.vectors[:, :half], levels.vectors[:, half:])
+    labels = sum(len(np.unique(part, axis=0)) for part in parts) * types.count
+    return bool((levels.vectors == levels.top).all(axis=1).any()) and labels <= MOST_LABELS // MASK_LABELS
+
+
+def _priced_by_rows(problem: Problem) -> bool:
+    """Whether candidates can be priced by sets of rows."""
+    return len(problem.table.quasi_identifiers) <= MOST_COLUMNS and closures_suffice(problem)
 
 
 def _priceable(problem: Problem, types: RowTypes, limit: Limit) -> bool:
     """Whether pricing all candidates a few times is possible, and takes less than half of the time."""
     if priced_by_vectors(problem, types):
         look = _vectors(problem, types) * (VECTOR_SECONDS + LABEL_SECONDS * types.count)
-    elif len(problem.table.quasi_identifiers) <= MOST_COLUMNS:
+    elif _priced_by_rows(problem):
         look = PAIR_SECONDS * types.count**2
     else:
         return False

@@ -29,10 +29,10 @@ Of at least m groups ρ·m less ρ for each of them adds up to no more than 0.
 In the same way Σ_g ⌊p_R·x_g / d_R⌋ is at most ⌊p_R·n / d_R⌋ for every way of dividing n into x_g: it is integral, and
 at most Σ_g p_R·x_g / d_R = p_R·n / d_R. So ν_R times the difference can be added too; it is 0 in g where x_g is.
 Dominated is g if there is an allowed level vector v' at which all rows of C(g) are released alike, say as g', with κ_g'
-≤ κ_g and (w_g', -|C(g')|, place of v') before that of g in lexicographic order. If a table uses g, all rows of g can
-move to g': it still has enough rows, C(g') holds all that C(g) does, and nothing more is lost. (κ_g' < κ_g asks for no
-more supply than κ_g does.) There are no more groups then; if g' has rows already, the two become one, x_g + x_g'. The
-order is strict, so this comes to an end, with groups of which none is dominated and that together lose no more than
+≤ κ_g and (w_g', -|C(g')|, κ_g', place of v') before that of g in lexicographic order. If a table uses g, all rows of g
+can move to g': it still has enough rows, C(g') holds all that C(g) does, and nothing more is lost. (κ_g' < κ_g asks for
+no more supply than κ_g does.) There are no more groups then; if g' has rows already, the two become one, x_g + x_g'.
+The order is strict, so this comes to an end, with groups of which none is dominated and that together lose no more than
 those at the start. What is above is then said of these: they have integers of rows that add up to n, and at least κ_g
 each, which is all that it needs. So it is no matter that one group of x_g + x_g' can have a larger ⌊p_R·x / d_R⌋ than
 the two had together: no term of the old groups is ever compared with one of the new ones, only their losses are.
@@ -500,7 +500,8 @@ class _Rows:
                 tied = (cost == mine[some]) & ~found[some]
                 for place in np.flatnonzero(tied.any(axis=1) & (able != v)).tolist():
                     own, larger = self.support(v)[rows], self.support(int(able[place]))[rows]
-                    found[some] |= tied[place] & ((larger > own) | ((larger == own) & (able[place] < v)))
+                    before = (self.sizes[able[place]] < self.sizes[v]) | (able[place] < v)
+                    found[some] |= tied[place] & ((larger > own) | ((larger == own) & before))
         return found
 
     def released_cheaper(self, v: int, groups: _Groups) -> Flags:

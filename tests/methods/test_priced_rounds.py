@@ -124,12 +124,52 @@ def test_a_gap_that_is_met_ends_it() -> None:
     assert present(found.gap) <= 0.5
 
 
-@pytest.mark.full
-def test_what_sizes_do_not_tell_is_not_priced() -> None:
-    problem = table(60)
-    for other in (replace(problem, max_groups=4), replace(problem, min_groups=2)):
-        found = km.solve(other, time_limit=10)
-        assert "pricing" not in {run.name for run in found.phases} or found.exact_bound is not None
+SIDES: tuple[dict[str, int | str], ...] = (
+    {"max_groups": 1},
+    {"max_groups": 2},
+    {"min_groups": 2},
+    {"min_groups": 2, "max_groups": 2},
+    {"cost_bound": 6},
+    {"max_groups": 2, "cost_bound": 6},
+)
+
+
+@pytest.mark.parametrize("seed", range(examples(200, 6)))
+def test_side_constraints_are_kept_and_the_bound_is_below_the_optimum(seed: int) -> None:
+    """Brute force says what the best table loses, or that there is none; masks and costs of labels as well."""
+    case = drawn_case(Random(f"priced-sides-{seed}"), (3, 9), sides=False)
+    case = replace(case, sides=dict(SIDES[seed % len(SIDES)]))
+    best = optimum(case.rows, case.k, **case.judged())
+    problem = case.problem()
+    found = km.solve(problem, method="search", iteration_limit=5)
+    if best is None:
+        assert found.table is None
+        assert found.proof != "optimal"
+        return
+    assert found.proof != "infeasible"
+    assert present(found.exact_bound) <= best
+    if found.table is not None:
+        assert found.verified
+        assert best <= present(found.exact_objective)
+    if found.dual is not None:
+        certificate = certify(problem, found.dual)
+        assert certificate.bound <= best
+        assert check_certificate(problem, certificate).valid
+        assert not check_certificate(problem, replace(certificate, bound=best + 1)).valid
+
+
+def test_few_groups_have_a_table_and_a_bound() -> None:
+    problem = table(40)
+    free = km.solve(problem, method="search", iteration_limit=1)
+    few = km.solve(replace(problem, max_groups=5), method="search", iteration_limit=1)
+    assert len(set(present(few.groups).tolist())) <= 5
+    assert present(free.exact_bound) < 0.8 * present(few.exact_bound)
+    assert 0.7 < present(few.bound) / present(few.objective) <= 1
+    certificate = certify(few.problem, present(few.dual))
+    assert certificate.problem["max_groups"] == 5
+    assert certificate.bound == few.exact_bound
+    assert check_certificate(few.problem, certificate).valid
+    assert not check_certificate(replace(problem, max_groups=6), certificate).valid
 
 
 @pytest.mark.full
