@@ -261,7 +261,8 @@ class PatternPricing:
                 if len(tied):
                     at = np.searchsorted(keys[by_key], self._keys(tied, np.repeat(first[g], len(tied))))
                     o = by_key[np.minimum(at, len(keys) - 1)]
-                    more = (support[o] > support[g]) | ((support[o] == support[g]) & (tied < vector[g]))
+                    before = (tied < vector[g]) | (tied == self._exempt)  # which asks for fewer rows
+                    more = (support[o] > support[g]) | ((support[o] == support[g]) & before)
                     keep[g] = not (more & (vector[o] == tied)).any()
         keep[vector == self._exempt] = True
         return keep

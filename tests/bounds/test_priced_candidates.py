@@ -53,7 +53,7 @@ def both(problem: km.Problem) -> tuple[PatternPricing, Instance]:
     # what is as cheap and covers as much as exempt rows do, and asks for more of them, is not priced
     exempt = listed.exempt & (np.diff(c.indptr) == types.count)
     alike = (np.diff(c.indptr) == types.count) & np.isin(c.cost, c.cost[exempt]) & ~exempt
-    return PatternPricing(problem, types), listed.subset(~alike)
+    return PatternPricing(problem, types), listed if problem.wants_many_groups else listed.subset(~alike)
 
 
 def with_all(problem: km.Problem, types: RowTypes) -> Instance:
