@@ -6,17 +6,35 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+import pyomo.core as pyo
+from pyomo.common.gc_manager import PauseGC
 
+from kanon_milp.errors import InputError
+from kanon_milp.formulations.compact_groups import build_compact
 from kanon_milp.formulations.whole_groups import GroupColumns, build_whole_groups
 from kanon_milp.methods.group_session import GroupSession
 from kanon_milp.methods.result import Result
+from kanon_milp.presolve.whole_groups import GroupInstance
+from kanon_milp.problem.arguments import one_of
+from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import StopReason
 from kanon_milp.solvers.checked import solve_checked
 from kanon_milp.solvers.proof import Grid
 from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.system.limit import Over
 
+FORMULATIONS = {"strong": build_whole_groups, "groups": build_whole_groups, "compact": build_compact}
 RANGE = 10**6  # of costs as the solver sees them: all rows as one group
+
+
+def group_model(problem: Problem, formulation: str) -> pyo.ConcreteModel:
+    """The model of a problem whose cost is one of whole groups. Raises InputError for an unknown formulation."""
+    one_of(formulation, tuple(FORMULATIONS), f"formulation of {problem.recoding.kind}")
+    instance = GroupInstance.of(problem)
+    if instance.obstacle is not None:
+        raise InputError(f"there is no model to build: {instance.obstacle}")
+    with PauseGC():
+        return FORMULATIONS[formulation](instance)
 
 
 def solve_group_model(session: GroupSession) -> Result:

@@ -29,6 +29,7 @@ from kanon_milp.methods.arguments import (
 from kanon_milp.methods.description import fingerprints
 from kanon_milp.methods.direct import settled, solve_direct
 from kanon_milp.methods.extension import check_model, not_compared, prepared_for_model
+from kanon_milp.methods.group_model import group_model
 from kanon_milp.methods.group_session import GroupSession
 from kanon_milp.methods.lexicographic import solve_stages
 from kanon_milp.methods.open_model import Request
@@ -282,12 +283,17 @@ def _run(method: registry.Method, session: Session) -> Result:
 def build_model(problem: Problem, formulation: str = "strong") -> pyo.ConcreteModel:
     """Declare a problem's model: a Pyomo ConcreteModel to read, extend and export (component names: see the README).
 
+    Of microaggregation and boxes it is a set-partitioning model of all possible groups ("strong" or "groups"), or the
+    compact one of microaggregation ("compact"); both are for few rows.
+
     It has every candidate that a group can have, so that constraints on what is released and other objectives can be
     added; `solve` states smaller models, without candidates that some other one dominates.
     """
     import pyomo.environ  # noqa: F401  # the plug-ins by which users write and solve what they get
 
     expect_problem(problem, "build_model")
+    if problem.group_cost is not None:
+        return group_model(problem, formulation)
     chosen = get_formulation(formulation)
     instance = prepared_for_model(problem, chosen, Clock()).instance
     model = chosen.build(instance)

@@ -11,13 +11,16 @@ import polars as pl
 import pytest
 from effort import examples
 from group_cases import GroupCase, group_cases, least
-from hypothesis import given, settings
+from hypothesis import HealthCheck, assume, given, settings
 
 import kanon_milp as km
+from kanon_milp import solvers
 from kanon_milp.heuristics.microaggregation import mdav, scaled
 from kanon_milp.methods import registry
 from kanon_milp.presolve.whole_groups import GroupInstance
 from kanon_milp.problem.group_costs import NumericCost
+from kanon_milp.solvers import SolverOptions
+from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.studies.datasets import FOLDER_VARIABLE
 from kanon_milp.system.limit import NO_LIMIT
 
@@ -139,6 +142,33 @@ def test_verifier_judges_boxes() -> None:
     wider = released.with_columns(a=pl.Series(["1-3", "1-3", "3-9", "3-9"]))
     assert km.verify(problem, wider).cost == 2 * Fraction(2, 8) + 2 * Fraction(6, 8) + 2 * Fraction(1, 2)
     assert not km.verify(problem, released.with_columns(a=pl.Series(["1-2", "1-2", "4-9", "4-9"]))).ok
+
+
+@given(group_cases(boxes=False))
+@settings(max_examples=examples(200, 3), suppress_health_check=list(HealthCheck))
+def test_both_models_have_the_optimum_of_all_partitions(case: GroupCase) -> None:
+    natural = {"sse": "mean", "l1": "median"}[case.recoding["cost"]]
+    case = replace(case, k=max(case.k, 2), required=None, recoding={**case.recoding, "center": natural})
+    best = least(case.n, case.cost, case.holds)
+    assume(best is not None)
+    for formulation in ("groups", "compact"):
+        linear = to_arrays(km.build_model(case.problem(), formulation)).linear
+        found = solvers.get().solve(linear, SolverOptions())
+        assert found.objective == pytest.approx(float(best), abs=1e-6)  # type: ignore[arg-type]
+
+
+def test_models_that_are_too_large_or_of_another_kind_are_refused() -> None:
+    frame = pl.DataFrame({"a": [str(x * x) for x in range(70)]})
+    problem = km.Problem(km.Table.from_frame(frame, "a"), km.KAnonymity(5), km.Microaggregation())
+    for formulation, said in (
+        ("groups", "70 rows have more than 50,000"),
+        ("compact", "up to 60 rows"),
+        ("textbook", "formulation of microaggregation must be one of strong, groups, compact"),
+    ):
+        with pytest.raises(km.InputError, match=said):
+            km.build_model(problem, formulation)
+    with pytest.raises(km.InputError, match="around the mean"):
+        km.build_model(replace(problem, recoding=km.Boxes()), "compact")
 
 
 PUBLISHED = {
