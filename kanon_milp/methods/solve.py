@@ -129,6 +129,8 @@ def solve(
     tuned = Parameters({} if parameters is None else instance_of(parameters, Mapping, "parameters", "a mapping"))
     begin = None if start is None else group_numbers(start, problem.table.n, "start")
     adapter, chosen = adapter_of(solver), get_formulation(formulation)
+    if problem.group_cost is not None and chosen.name not in ("strong", "groups"):
+        raise InputError(f"the formulation {chosen.name} has levels of cells; {problem.recoding.kind} has groups alone")
     given = registry.given(adapter.name, chosen.name, options.node_limit, iteration_limit, dask, tuned)
     named = registry.find(method, problem, given)
     if named is None or "solver" in named.takes:

@@ -107,6 +107,8 @@ def test_methods_that_are_for_other_problems_refuse_by_name() -> None:
     ):
         with pytest.raises(km.InputError, match=said):
             km.solve(problem, method=method)
+    with pytest.raises(km.InputError, match="the formulation textbook has levels"):
+        km.solve(points, formulation="textbook")
     with pytest.raises(km.InputError, match="then: further objectives"):
         km.solve(points, then="groups")
 
