@@ -25,6 +25,8 @@ cdef class BoxSearch:
 cpdef bint cheapest_of_seed(BoxSearch s, Py_ssize_t seed, long long nodes)
 @cython.locals(found="long long", a="Py_ssize_t")
 cpdef long long penalty_of(BoxSearch s, const long long[::1] rows, Py_ssize_t count) noexcept nogil
+@cython.locals(wanted="Py_ssize_t", count="Py_ssize_t", x="Py_ssize_t", wide="long long", a="Py_ssize_t")
+cpdef long long narrowest(BoxSearch s, Py_ssize_t row) noexcept nogil
 @cython.locals(m="Py_ssize_t", offset="Py_ssize_t", c="Py_ssize_t", v="Py_ssize_t", b="Py_ssize_t", h="Py_ssize_t", t="Py_ssize_t",
                u="Py_ssize_t", level="Py_ssize_t")
 cdef void _begin(BoxSearch s, Py_ssize_t seed) noexcept nogil
@@ -52,3 +54,18 @@ cdef void _line_up(BoxSearch s, Py_ssize_t depth) noexcept nogil
 @cython.locals(placed="Py_ssize_t", must="Py_ssize_t", most="Py_ssize_t", e="long long", others="Py_ssize_t", value="long long",
                c="Py_ssize_t", a="Py_ssize_t")
 cdef void _keep(BoxSearch s, Py_ssize_t depth) noexcept nogil
+@cython.locals(changed="Py_ssize_t", x="Py_ssize_t")
+cpdef Py_ssize_t exchange(BoxSearch s, long long[::1] group, long long[:, ::1] members, long long[::1] sizes,
+                          long long[::1] penalties, Py_ssize_t begin, Py_ssize_t end)
+@cython.locals(own="Py_ssize_t", without="long long", saved="long long", near="Py_ssize_t", least="long long", to="Py_ssize_t",
+               gain="long long", g="Py_ssize_t", wide="long long", better="long long", partner="Py_ssize_t", before="long long",
+               after="long long", a="Py_ssize_t", y="Py_ssize_t")
+cdef Py_ssize_t _better_place(BoxSearch s, Py_ssize_t x, long long[::1] group, long long[:, ::1] members, long long[::1] sizes,
+                              long long[::1] penalties) noexcept nogil
+@cython.locals(total="long long", c="Py_ssize_t", v="Py_ssize_t", w="Py_ssize_t")
+cdef long long _apart(BoxSearch s, Py_ssize_t x, Py_ssize_t y) noexcept nogil
+@cython.locals(a="Py_ssize_t")
+cdef void _replace(long long[:, ::1] members, Py_ssize_t g, Py_ssize_t size, long long old, long long new) noexcept nogil
+@cython.locals(first="Py_ssize_t", started=bint, a="Py_ssize_t", x="Py_ssize_t", found="long long")
+cdef long long _span(BoxSearch s, const long long[:, ::1] members, Py_ssize_t g, Py_ssize_t size, Py_ssize_t without,
+                     Py_ssize_t extra) noexcept nogil

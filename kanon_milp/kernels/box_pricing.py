@@ -169,6 +169,25 @@ def penalty_of(s: BoxSearch, rows: Ints, count: int) -> int:
     return found
 
 
+def narrowest(s: BoxSearch, row: int) -> int:
+    """The least penalty with which there can be as many rows as a group has at least in a box with this one: that many
+    others have no higher one with it alone."""
+    _begin(s, row)
+    wanted, count = s.smallest - 1, 0
+    for x in range(len(s.rank)):
+        if x != row:
+            wide = _with(s, 0, x)
+            if count < wanted or (wanted > 0 and wide < s.keys[wanted - 1]):
+                a = min(count, wanted - 1)
+                while a > 0 and s.keys[a - 1] > wide:
+                    s.keys[a] = s.keys[a - 1]
+                    a -= 1
+                s.keys[a] = wide
+                count = min(count + 1, wanted)
+    _leave(s, row)
+    return int(s.keys[wanted - 1]) if wanted > 0 and count == wanted else 0
+
+
 def _begin(s: BoxSearch, seed: int) -> None:
     """The box of a seed alone, and the levels at which other values have a label with it."""
     m, offset = len(s.kind), 0
@@ -424,3 +443,108 @@ def _keep(s: BoxSearch, depth: int) -> None:
         s.rows[c, a] = s.chosen[a]
     for a in range(others):
         s.rows[c, placed + a] = s.top_row[a]
+
+
+def exchange(s: BoxSearch, group: Ints, members: Ints, sizes: Ints, penalties: Ints, begin: int, end: int) -> int:
+    """Move the rows from one number to another to groups where they cost less, or let them change places.
+
+    group: int64 (n,), of each row. members: int64 (groups, largest + 1), rows of each group, so many of them as `sizes`
+    says; penalties: of its box. All are changed. Returns how many moves and exchanges lowered the cost.
+    """
+    with cython.nogil:
+        changed = 0
+        for x in range(begin, end):
+            changed += _better_place(s, x, group, members, sizes, penalties)
+    return changed
+
+
+def _better_place(s: BoxSearch, x: int, group: Ints, members: Ints, sizes: Ints, penalties: Ints) -> int:
+    """The best of all moves of a row, and of its exchanges with the rows of the group that it widens least."""
+    own = group[x]
+    without = _span(s, members, own, sizes[own], x, -1)
+    saved = sizes[own] * penalties[own] - (sizes[own] - 1) * without
+    near, least = -1, NEVER
+    to, gain = -1, 0
+    for g in range(len(sizes)):
+        if g == own:
+            continue
+        wide = max(penalties[g], _apart(s, x, members[g, 0]))  # or more
+        if wide >= least and saved - (sizes[g] + 1) * wide + sizes[g] * penalties[g] <= gain:
+            continue
+        wide = _span(s, members, g, sizes[g], -1, x)
+        if wide < least:
+            near, least = g, wide
+        if sizes[own] > s.smallest and sizes[g] < s.largest:
+            better = saved - (sizes[g] + 1) * wide + sizes[g] * penalties[g]
+            if better > gain:
+                to, gain = g, better
+    partner = -1
+    if near >= 0:
+        before = sizes[own] * penalties[own] + sizes[near] * penalties[near]
+        for a in range(sizes[near]):
+            y = members[near, a]
+            after = sizes[near] * _span(s, members, near, sizes[near], y, x)
+            if after < before - gain:
+                after += sizes[own] * _span(s, members, own, sizes[own], x, y)
+                if before - after > gain:
+                    partner, gain = y, before - after
+    if gain <= 0:
+        return 0
+    if partner >= 0:
+        to = near
+        _replace(members, to, sizes[to], partner, x)
+        _replace(members, own, sizes[own], x, partner)
+        group[partner] = own
+    else:
+        sizes[own] -= 1
+        _replace(members, own, sizes[own] + 1, x, members[own, sizes[own]])
+        members[to, sizes[to]] = x
+        sizes[to] += 1
+    group[x] = to
+    penalties[own] = _span(s, members, own, sizes[own], -1, -1)
+    penalties[to] = _span(s, members, to, sizes[to], -1, -1)
+    return 1
+
+
+def _apart(s: BoxSearch, x: int, y: int) -> int:
+    """What the box of two rows costs at least: its intervals and sets."""
+    total = 0
+    for c in range(len(s.kind)):
+        v, w = s.begin[c] + s.codes[x, c], s.begin[c] + s.codes[y, c]
+        if s.kind[c] == INTERVAL:
+            total += max(s.place[v], s.place[w]) - min(s.place[v], s.place[w])
+        elif s.kind[c] == SET and v != w:
+            total += s.further[c]
+    return total
+
+
+def _replace(members: Ints, g: int, size: int, old: int, new: int) -> None:
+    for a in range(size):
+        if members[g, a] == old:
+            members[g, a] = new
+            return
+
+
+def _span(s: BoxSearch, members: Ints, g: int, size: int, without: int, extra: int) -> int:
+    """The penalty of the box of a group without one of its rows and with another, -1 for none."""
+    first, started = extra, extra >= 0
+    if started:
+        _begin(s, extra)
+    for a in range(size):
+        x = members[g, a]
+        if x == without:
+            continue
+        if started:
+            s.penalty[0] = _with(s, 0, x)
+            _widen(s, 0, 0, x)
+            _put(s, x)
+        else:
+            first, started = x, True
+            _begin(s, x)
+    found = s.penalty[0] if started else 0
+    for a in range(size):
+        if members[g, a] != without and members[g, a] != first:
+            _leave(s, members[g, a])
+    if started:
+        _leave(s, first)
+    return int(found)

@@ -10,14 +10,20 @@ from itertools import accumulate
 
 import numpy as np
 
+from kanon_milp.bounds.narrowest_boxes import narrowest_bound
+from kanon_milp.heuristics.boxes import improved_boxes
 from kanon_milp.heuristics.k_member import k_member
 from kanon_milp.heuristics.microaggregation import VmdavParams, improved, mdav, scaled, vmdav
 from kanon_milp.methods.group_session import GroupSession
 from kanon_milp.methods.result import Result
+from kanon_milp.presolve.boxes import BoxCosts
 from kanon_milp.presolve.whole_groups import GroupTable
 from kanon_milp.problem.group_costs import NumericCost
+from kanon_milp.problem.group_costs.boxes import BoxPenalty
 from kanon_milp.system.arrays import Ints
 
+FIRST = 0.4  # of the time left, for a first table of boxes, and for moves of rows in it
+PASSES = 50  # over all rows, of these
 CHECKED = 4096  # rows between two looks at the limit
 
 
@@ -44,12 +50,25 @@ def solve_vmdav(session: GroupSession) -> Result:
 
 
 def solve_k_member(session: GroupSession) -> Result:
-    """Greedy k-member clustering (Byun et al. 2007)."""
+    """Greedy k-member clustering (Byun et al. 2007); for boxes followed by moves and exchanges of rows, where only
+    sizes of groups are required, and by the bound of each row alone."""
+    instance, tracker = session.instance, session.tracker
+    is_boxes = isinstance(instance.cost, BoxPenalty)
     with session.clock.step("search"):
-        group = k_member(session.instance, session.limit)
-    if group is not None:
-        session.tracker.better(session.instance.table(group))
-    return session.finish(message="" if group is not None else "k-member clustering has found no groups")
+        group = k_member(instance, session.limit.share(FIRST) if is_boxes else session.limit)
+        if group is not None:
+            tracker.better(instance.table(group))
+    message = "" if group is not None else "k-member clustering has found no groups"
+    if isinstance(instance.cost, BoxPenalty) and (best := tracker.best or instance.one_group) is not None:
+        boxes, known = BoxCosts.of(instance.cost, 2 * instance.least), best.group
+        if instance.problem.size_only:
+            with session.clock.step("search"):
+                known = improved_boxes(boxes, known, instance.least, PASSES, session.limit.share(FIRST))
+                tracker.better(instance.table(known))
+        with session.clock.step("bound"):
+            found = narrowest_bound(boxes, instance.least, known, session.limit)
+            tracker.higher(found, ("own bound",))
+    return session.finish(message=message)
 
 
 def solve_univariate(session: GroupSession) -> Result:

@@ -88,12 +88,23 @@ class BoxCosts:
         order: int64 (n,), the rows by falling multipliers."""
         return BoxSearch(self, multipliers, cuts, order, smallest, largest, columns)
 
+    def plain(self, smallest: int, largest: int, order: Ints | None = None) -> BoxSearch:
+        """The same without cuts, and all multipliers above the penalty of any box, so that each group is worth
+        something: the cheapest one is that of the smallest penalty."""
+        nothing = np.zeros(0, np.int64)
+        cuts = (np.zeros(self.n + 1, np.int64), nothing, nothing, nothing, nothing)
+        rows = np.arange(self.n) if order is None else order
+        return self.search(np.full(self.n, self.highest), cuts, rows, smallest, largest, 1)
+
+    @property
+    def highest(self) -> int:
+        """More units than any box costs a row."""
+        return int(self.place.sum() + (self.further * np.diff(self.begin)).sum() + self.cost.sum()) + 1
+
     def penalties(self, rows: Ints32) -> Ints:
         """Units that the box of each group costs each of its rows, int64 (C,). rows: int32 (C, largest), -1 for
         none."""
-        nothing = np.zeros(0, np.int64)
-        cuts = (np.zeros(self.n + 1, np.int64), nothing, nothing, nothing, nothing)
-        search = self.search(np.zeros(self.n, np.int64), cuts, np.arange(self.n), 1, 1, 1)
+        search = self.plain(1, 1)
         sizes = (rows >= 0).sum(axis=1)
         wide = rows.astype(np.int64)
         return np.array([penalty_of(search, group, size) for group, size in zip(wide, sizes.tolist(), strict=True)])

@@ -1,0 +1,46 @@
+"""Tables of boxes and their bounds against all partitions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from effort import examples
+from group_cases import GroupCase, group_cases, least
+from hypothesis import assume, given, settings
+
+import kanon_milp as km
+from kanon_milp.heuristics.boxes import improved_boxes
+from kanon_milp.presolve.boxes import BoxCosts
+from kanon_milp.presolve.whole_groups import GroupInstance
+from kanon_milp.problem.group_costs.boxes import BoxPenalty
+from kanon_milp.system.limit import NO_LIMIT
+
+
+@given(group_cases())
+@settings(max_examples=examples(1000, 15), deadline=None)
+def test_k_member_and_its_bound_are_on_both_sides_of_the_optimum(case: GroupCase) -> None:
+    case = replace(case, recoding={})
+    optimum = least(case.n, case.cost, case.holds)
+    assume(optimum is not None)
+    result = km.solve(case.problem(), method="k_member")
+    assert result.exact_bound is not None
+    assert result.exact_bound <= optimum  # type: ignore[operator]
+    if result.exact_objective is not None:
+        assert result.verified
+        assert result.exact_objective >= optimum  # type: ignore[operator]
+
+
+@given(group_cases())
+@settings(max_examples=examples(1000, 15), deadline=None)
+def test_moves_and_exchanges_keep_sizes_and_lower_the_cost(case: GroupCase) -> None:
+    case = replace(case, recoding={}, required=None, k=min(case.k, case.n))
+    instance = GroupInstance.of(case.problem())
+    assert isinstance(instance.cost, BoxPenalty)
+    before = np.arange(case.n) // case.k
+    before[before == case.n // case.k] = case.n // case.k - 1
+    after = improved_boxes(BoxCosts.of(instance.cost, 2 * case.k), before, case.k, 9, NO_LIMIT)
+    assert instance.satisfies(instance.table(after))
+    assert instance.table(after).cost <= instance.table(before).cost
+    moved = improved_boxes(BoxCosts.of(instance.cost, 2 * case.k), after, case.k, 9, NO_LIMIT)
+    assert instance.table(moved).cost == instance.table(after).cost
