@@ -1,5 +1,5 @@
 """The judge of several objectives and of pools: every released table of a small problem, one after the other, from
-plain data, by no code of the package."""
+plain data, by no code of the package; and small problems at random."""
 
 from __future__ import annotations
 
@@ -8,11 +8,17 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from random import Random
+from typing import Any
 
+import polars as pl
 from oracle import SYMBOL
+
+import kanon_milp as km
 
 Row = tuple[str, ...]
 Vector = tuple[int, ...]
+TREE: dict[str, Row] = {"a": ("a", "ab", "*"), "b": ("b", "ab", "*"), "c": ("c", "c?", "*")}
 
 
 @dataclass(frozen=True)
@@ -77,3 +83,20 @@ def every_table(
                 for vector in chosen
             )
             yield Released(released, costs, frozenset(chosen))
+
+
+def drawn(draw: Random, rows: int = 5) -> tuple[km.Problem, list[Released]]:
+    """A problem of two columns, and all its tables."""
+    cells = [(draw.choice("abc"), draw.choice("xy")) for _ in range(rows)]
+    weights = [draw.choice([Fraction(1), Fraction(2), Fraction(1, 2), Fraction(0)]) for _ in range(2)]
+    tree, k, exempt = draw.random() < 0.5, draw.choice([2, 2, 3]), draw.random() < 0.3
+    frame = pl.DataFrame(cells, ["q0", "q1"], orient="row")
+    named = dict(zip(frame.columns, weights, strict=True))
+    recoding: Any = km.Hierarchies({"q0": TREE}, named) if tree else km.Suppression(named)
+    problem = km.Problem(
+        km.Table.from_frame(frame, frame.columns),
+        km.KAnonymity(k),
+        recoding,
+        suppressed_rows="exempt" if exempt else "strict",
+    )
+    return problem, list(every_table(cells, k, weights, {0: TREE} if tree else None, exempt=exempt))

@@ -37,7 +37,7 @@ from kanon_milp.studies.model_content import saved_model
 from kanon_milp.studies.output import PAGE
 from kanon_milp.studies.pages.result_page import page_of_result, report_of_folder, report_of_folders
 from kanon_milp.studies.pages.variants import VARIANTS
-from kanon_milp.system.files import Fill, check_target, holding, refuse_overwriting, write_together
+from kanon_milp.system.files import Fill, check_folder, check_target, holding, refuse_overwriting, write_together
 from kanon_milp.system.limit import Limit, ctrl_c_sets
 from kanon_milp.system.parameters import Parameters
 
@@ -102,6 +102,17 @@ def solve(
             "repeatable.",
         ),
     ] = None,
+    pool: Annotated[
+        int | None, objective_option(metavar="N", help="So many different tables at most, the best ones first.")
+    ] = None,
+    pool_loss: Annotated[
+        str | None,
+        objective_option(metavar="X", help="How much worse than the best they may be: 12, or 5%; default any."),
+    ] = None,
+    pool_differ: Annotated[
+        str | None,
+        objective_option(metavar="WHAT", help="In what they differ: rows (default), or columns that they keep."),
+    ] = None,
     suppression_limit: Annotated[
         float | None, solving_option(metavar="X", help="Rows that --method full_domain may suppress, a share; 0.05.")
     ] = None,
@@ -149,17 +160,22 @@ def solve(
     chosen: dict[str, Any] = {}
     problem, read = asked.problem, asked.file
     if read is not None:
-        chosen.update(read.solver)
+        chosen.update({**read.solver, **read.solve})
     database = _database(asked, to_table, to_database)
     targets = [("--certificate", certificate), ("--log-file", log_file), ("--report", report)]
     targets += [("--save-model", save_model), ("--labels", labels)]
     if save_model is not None and read is not None:
         raise InputError(f"--save-model writes what options ask for, and {read.path} is a model file already: copy it")
     written = [("--out", out / name) for name in output.FILES] if out is not None else []
+    tables = pool or chosen.get("pool")
+    if out is not None and tables is not None:
+        check_folder(out / output.POOL)
+    if out is not None:
+        written += [("--out", out / name) for name in output.pool_files(out, tables or 0)]
     written += [(option, path) for option, path in targets if path is not None]
     refuse_overwriting(written, asked.sources)
     for _, path in written:
-        if out is None or path.parent != out:  # which is made
+        if out is None or not path.is_relative_to(out):  # which is made
             check_target(path)
     if database is not None and to_table is not None:
         check_new_table(database, to_table, problem.table.released_columns)
@@ -175,6 +191,10 @@ def solve(
         "node_limit": node_limit,
         "iteration_limit": iteration_limit,
         "dask": dask,
+        "then": then,
+        "pool": pool,
+        "pool_loss": pool_loss,
+        "pool_differ": pool_differ,
     }
     chosen.update({key: value for key, value in given.items() if value is not None})
     if suppression_limit is not None and not 0 <= suppression_limit <= 1:
@@ -190,10 +210,6 @@ def solve(
         if asked_for is not None and chosen.get("method") != "full_domain":
             raise InputError(f"{option} is about a full-domain table; name that too: --method full_domain")
     files: dict[str, Fill | None] = {}
-    if save_model is not None and then:
-        raise InputError("--save-model: a model file does not hold further objectives; name --then when it is solved")
-    if then:
-        chosen["then"] = then
     if save_model is not None:
         saved = {key: each for key, each in chosen.items() if key != "dask"}
         files[os.path.realpath(save_model)] = holding(saved_model(problem, save_model, saved))

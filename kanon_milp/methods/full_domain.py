@@ -12,7 +12,6 @@ from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import polars as pl
 
 from kanon_milp.errors import InputError, TooManyLevelVectorsError
 from kanon_milp.heuristics.group_check import GroupCheck
@@ -128,7 +127,7 @@ class FullDomainResult:
         return self.report is not None and self.report.ok
 
     @property
-    def labels(self) -> pl.DataFrame | None:
+    def labels(self) -> Any | None:
         """The columns column, value, level and label: what became of each value of a row that is not suppressed."""
         return None if self.levels is None else released_labels(self.problem.table, self.table, self.levels)
 

@@ -31,14 +31,19 @@ from kanon_milp.system.limit import Limit
 from kanon_milp.verify import verify
 
 NO_TABLE = "there is no table, so nothing was optimized after the first objective"
+ENDING = 3.0  # times what a look at the values of a table takes, after the last solution
 NOT_LINEAR = "for large tables only keep COLUMN is optimized, right after the loss or another such goal"
 
 
 def solve_stages(asked: Request, goals: Sequence[str]) -> Result:
     """The result of a problem with goals that come after its objective. Each stage has an equal share of the time that
-    is left."""
+    is left; those that cannot be optimized, since the table is too large for them, have none."""
     began, problem, limit = time.perf_counter(), asked.problem, asked.limit
-    first = asked.first(1 / (1 + len(goals)))
+    linear = list(itertools.takewhile(lambda goal: goal.startswith(KEEP), goals)) if problem.objective == "loss" else []
+    models = len(goals)
+    if limit.seconds is not None and asked.surely_too_large():
+        models = 1 if linear else 0  # all of these are one problem
+    first = asked.first(1 / (1 + models))
     if first.table is None or first.groups is None or first.exact_objective is None:
         return first if first.proof == "infeasible" else replace(first, message=_joined(first.message, NO_TABLE))
     assert first.report is not None
@@ -49,8 +54,7 @@ def solve_stages(asked: Request, goals: Sequence[str]) -> Result:
         stages = _by_models(opened, stage, goals, found, limit)
     else:
         why, stages = opened if limit.over else f"{opened}; {NOT_LINEAR}", [(stage, found)]
-        linear = list(itertools.takewhile(lambda goal: goal.startswith(KEEP), goals))
-        if problem.objective == "loss" and linear and not limit.over:
+        if linear and not limit.over:
             stages = _by_weights(problem, stage, linear, found, asked.solved, limit)
         last = stages[-1][1]
         for goal in goals[len(stages) - 1 :]:
@@ -179,7 +183,13 @@ def combined(problem: Problem, goals: Sequence[str]) -> list[Combined]:
 def _by_weights(
     problem: Problem, first: Stage, goals: Sequence[str], found: Found, solved: Solved, limit: Limit
 ) -> list[tuple[Stage, Found]]:
-    """All stages as one problem at other weights, from the table of the first on."""
+    """All stages as one problem at other weights, from the table of the first on. What it takes to value its table is
+    part of the time."""
+    names, began = (first.goal, *goals), time.perf_counter()
+    before = [measured(problem, name, found) for name in names]
+    limit = replace(limit, ends=limit.ends - ENDING * (time.perf_counter() - began))
+    if limit.over:
+        return _left(problem, first, goals, found, TOO_LATE)
     try:
         sums = combined(problem, goals)
         again = solved(
@@ -187,9 +197,7 @@ def _by_weights(
         )
     except InputError as error:
         why = f"with its weights it cannot be solved as one problem: {error}"
-        return [(first, found), *((Stage(goal, measured(problem, goal, found), message=why), found) for goal in goals)]
-    names = (first.goal, *goals)
-    before = [measured(problem, name, found) for name in names]
+        return _left(problem, first, goals, found, why)
     if again.table is not None and again.groups is not None:
         report = verify(problem, again.table, partition=again.groups.tolist())
         better = Found(again.table, again.groups, report, report.cost)
@@ -211,6 +219,11 @@ def _by_weights(
     known = max((each for each in (first.bound, bounds[0]) if each is not None), default=None)
     backed_by = first.backed_by if known == first.bound else again.backed_by
     return [(replace(first, bound=known, backed_by=backed_by), found), *stages]
+
+
+def _left(problem: Problem, first: Stage, goals: Sequence[str], found: Found, why: str) -> list[tuple[Stage, Found]]:
+    """The stages where nothing was optimized after the first."""
+    return [(first, found), *((Stage(goal, measured(problem, goal, found), message=why), found) for goal in goals)]
 
 
 def _has_labels_twice(problem: Problem) -> bool:

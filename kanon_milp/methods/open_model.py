@@ -1,27 +1,29 @@
-"""The strong model of a problem with all its candidates, solved again and again with other objectives."""
+"""The strong model of a problem with all its candidates, solved again and again with other objectives, and with tables
+left out."""
 
 from __future__ import annotations
 
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
+import numpy as np
 import pyomo.core as pyo
 from pyomo.common.modeling import unique_component_name
 
-from kanon_milp.errors import SolverError
+from kanon_milp.errors import SolverError, TooManyLevelVectorsError
 from kanon_milp.formulations import get_formulation
-from kanon_milp.formulations.goals import Goal, goal_over
+from kanon_milp.formulations.goals import Differ, Goal, exclude, goal_over
 from kanon_milp.formulations.restricted import Answer, RestrictedModel, solve_restricted
 from kanon_milp.methods.outcome import Found
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
 from kanon_milp.presolve.assignment import Assignment
-from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.instance import Instance, compress_table, recode, types_of, with_candidates
 from kanon_milp.presolve.partition import assignment_of_groups
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.presolve.resources import too_large, too_long
@@ -40,7 +42,7 @@ TOO_LATE = "there was no time left for it"
 @parameters("open_model")
 @dataclass(frozen=True)
 class OpenModelParams:
-    """The model behind a second objective."""
+    """The model behind a second objective, and behind a pool."""
 
     pairs: int = number(20_000, "(row type, candidate) pairs, up to which it is stated; with more, search goes on")
 
@@ -50,7 +52,8 @@ Solved = Callable[..., Result]  # of a problem: `solve` with the arguments that 
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What was asked of `solve`, for methods that solve more than one problem for it."""
+    """What was asked of `solve`, for methods that solve more than one problem for it. iterations: the iteration
+    limit."""
 
     problem: Problem
     solved: Solved
@@ -58,6 +61,7 @@ class Request:
     options: SolverOptions
     interrupt: threading.Event
     parameters: Parameters
+    iterations: int | None = None
 
     @cached_property
     def limit(self) -> Limit:
@@ -70,6 +74,17 @@ class Request:
         found = self.solved(self.problem, time_limit=self.limit.share(share).seconds)
         options = replace(found.solver.options, time_limit=self.options.time_limit)
         return replace(found, solver=replace(found.solver, options=options))
+
+    def surely_too_large(self) -> bool:
+        """Whether the model with all candidates has too many pairs already where it has those of few level vectors: so
+        that it is known before anything is solved."""
+        types, most = types_of(self.problem, compress_table(self.problem)), self.parameters.of(OpenModelParams).pairs
+        try:
+            levels = recode(self.problem, types)
+        except TooManyLevelVectorsError:
+            return True
+        widest = np.argsort(levels.costs, kind="stable")[-2 * (most // types.count + 1) :]
+        return with_candidates(self.problem, types, levels.only(widest)).candidates.pairs > most
 
     def opened(self, first: Result) -> OpenModel | str:
         """The model with all candidates; why there is none, where it is too large, or there is no time or memory for
@@ -135,6 +150,12 @@ class OpenModel:
             return  # a constant, such as what a column without a weight loses
         name = unique_component_name(self.model, "held")
         self.model.add_component(name, pyo.Constraint(expr=expression <= math.floor(most)))  # type: ignore[operator]
+
+    def exclude(self, table: Assignment, differ: Differ) -> None:
+        """From now on, a table is another one than this."""
+        pairs = zip(table.row_type.tolist(), table.candidate.tolist(), strict=True)
+        rows: Mapping[tuple[int, int], int] = dict(zip(pairs, table.rows.tolist(), strict=True))
+        exclude(self.model, rows, differ=differ)
 
     def of_groups(self, groups: Ints) -> Assignment | None:
         """The groups of a table, each released as cheaply as possible; None where one of them has no candidate."""

@@ -10,7 +10,7 @@ import numpy as np
 from kanon_milp.errors import InputError
 from kanon_milp.methods.tracker import PhaseRun, Trajectory
 from kanon_milp.system.arrays import Ints
-from kanon_milp.system.extras import optional
+from kanon_milp.system.charts import altair, shown
 
 ACCENT, QUIET = "#0b6a88", "#7d8790"
 WIDTH, HEIGHT = 360, 200
@@ -30,7 +30,7 @@ def plot(
     seconds: until when the last values hold. groups: group of each row, from 1. goal: what the objective is, in a word.
     Raises InputError where altair is missing, and where there is nothing to draw.
     """
-    alt = optional("altair", "report", "a picture of a result")
+    alt = altair("a picture of a result")
     panels = []
     last = [next((each for each in values if each is not None), None) for values in zip(*trajectory[::-1], strict=True)]
     told = (*trajectory, (seconds, *(last[1:] or (None, None))))
@@ -71,7 +71,7 @@ def plot(
     sized = [
         each if isinstance(each, alt.VConcatChart) else each.properties(width=WIDTH, height=HEIGHT) for each in panels
     ]
-    return alt.hconcat(*sized)
+    return shown(alt.hconcat(*sized))
 
 
 def _gantt(alt: Any, phases: Sequence[PhaseRun]) -> Any:

@@ -17,7 +17,7 @@ from kanon_milp import __version__
 from kanon_milp.errors import InputError, NotProvenError, TooManyLevelVectorsError, printable
 from kanon_milp.methods.description import describe_input, describe_problem
 from kanon_milp.methods.extension import Extension
-from kanon_milp.methods.further import Stage, judged
+from kanon_milp.methods.further import Pool, Stage, judged
 from kanon_milp.methods.plot import plot
 from kanon_milp.methods.tracker import PhaseRun, Proof, Trajectory
 from kanon_milp.presolve.closures import closures_suffice
@@ -53,12 +53,13 @@ ROW: dict[str, Any] = {  # of `Result.to_frame`
     **dict.fromkeys(("objective", "bound", "gap", "loss"), pl.Float64),
     "extended": pl.String,
     **dict.fromkeys(("groups", "suppressed_cells"), pl.Int64),
+    "class_size": pl.Float64,
     "verified": pl.Boolean,
     "seconds": pl.Float64,
 }
 MULTIPLIERS_SHARE = 0.5  # of the time that is left
 SECONDS = 60.0  # at most, for multipliers that a session has not computed, and for those under requirements
-NAMES = {"n": "rows", "m": "quasi-identifiers", "t_in": "row types"}  # for people
+NAMES = {"class_size": "AECS", "n": "rows", "m": "quasi-identifiers", "t_in": "row types"}  # for people
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,8 @@ class Result:
     one unit of the model's objective is worth in objective and bound. phases: of the method, those that ran, in the
     order in which they ended. parameters: numbers of phases that were set, by name. levels: of each column, of a
     full-domain table; None of others. stages: where further objectives were asked for (`then`), the first one and
-    these; objective, bound and proof are those of the first.
+    these; objective, bound and proof are those of the first. pool: the tables about as good that were asked for, this
+    one first.
     """
 
     problem: Problem
@@ -156,9 +158,10 @@ class Result:
     parameters: Mapping[str, float] = field(default_factory=dict)
     levels: Mapping[str, int] | None = None
     stages: tuple[Stage, ...] = ()
+    pool: Pool | None = None
 
     @property
-    def labels(self) -> pl.DataFrame | None:
+    def labels(self) -> Any | None:
         """Of a full-domain table the columns column, value, level and label: what became of each value of a row that is
         not suppressed."""
         return None if self.levels is None else released_labels(self.problem.table, self.table, self.levels)
@@ -310,7 +313,8 @@ class Result:
 
     def _summary(self) -> str:
         then = ", ".join(stage.words for stage in self.stages[1:])
-        return f"{self._first_summary()}; then {then}" if then and self.verified else self._first_summary()
+        more = f"; then {then}" if then and self.verified else ""
+        return f"{self._first_summary()}{more}" + ("" if self.pool is None else f"; pool: {self.pool.summary()}")
 
     def _first_summary(self) -> str:
         objective, bound = in_words(self.exact_objective), in_words(self.exact_bound)
@@ -394,13 +398,17 @@ class Result:
             "extended": None if self.extension is None else self.extension.words,
             "groups": None if report is None else report.groups,
             "suppressed_cells": None if report is None else report.suppressed_cells,
+            "class_size": None
+            if report is None or described["k"] is None
+            else float(report.mean_group / described["k"]),
             "verified": None if report is None else report.ok,
             "seconds": round(self.seconds["total"], 3),
         }
 
-    def to_frame(self) -> pl.DataFrame:
-        """What came out as a data frame of polars with one row; those of several results can be concatenated."""
-        return pl.DataFrame([self._row()], schema=ROW)
+    def to_frame(self) -> Any:
+        """What came out, in the user's own kind of data frame with one row, of polars where the table was a file; those
+        of several results can be concatenated."""
+        return self.problem.table.own_kind(pl.DataFrame([self._row()], schema=ROW))
 
     def to_latex(self) -> str:
         """The same as LaTeX, with the rules of booktabs: a name and its value in each line."""
@@ -452,6 +460,7 @@ class Result:
             "message": self.message,
             "levels": None if self.levels is None else dict(self.levels),
             "stages": [stage.as_dict() for stage in self.stages],
+            "pool": None if self.pool is None else self.pool.as_dict(),
             "text_columns": list(self.text_columns),
             "renamed_labels": {
                 column: {text: {"label": label, "level": level} for text, (label, level) in labels.items()}
@@ -474,7 +483,7 @@ class Result:
         return {"what": self.optimized, "component": component, "sense": sense, "unit": str(self.unit)}
 
 
-def released_labels(table: Table, released: Any, levels: Mapping[str, int]) -> pl.DataFrame:
+def released_labels(table: Table, released: Any, levels: Mapping[str, int]) -> Any:
     """Of each column its values with the labels that they have in a full-domain table, suppressed rows aside."""
     frame, _ = open_frame(released, "released table")
     after = as_text(frame, table.quasi_identifiers, "released table")
@@ -485,7 +494,7 @@ def released_labels(table: Table, released: Any, levels: Mapping[str, int]) -> p
         level = pl.lit(levels[name], dtype=pl.Int64).alias("level")
         different = pairs.unique().sort("value", "label", nulls_last=True)
         found.append(different.select(pl.lit(name).alias("column"), "value", level, "label"))
-    return pl.concat(found)
+    return table.own_kind(pl.concat(found))
 
 
 def _is_finite(value: object) -> bool:

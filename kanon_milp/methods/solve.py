@@ -39,6 +39,7 @@ from kanon_milp.methods.progress import live, telling
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session, limit_of
 from kanon_milp.methods.side_constraints import has_free_problem, solve_free_first
+from kanon_milp.methods.table_pool import checked_pool, solve_pool
 from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.instance import mutation_guard
 from kanon_milp.presolve.preparation import presolve
@@ -79,6 +80,9 @@ def solve(
     interrupt: threading.Event | None = None,
     parameters: Mapping[str, Number] | None = None,
     then: str | Sequence[str] = (),
+    pool: int | None = None,
+    pool_loss: int | float | str | Fraction | None = None,
+    pool_differ: str = "rows",
 ) -> Result:
     """Solve a problem and verify what comes out.
 
@@ -106,19 +110,30 @@ def solve(
     possible), "fewer groups", "discernibility" (least Σ |group|²), "keep COLUMN" (least loss in that column), "loss"
     (after another objective). `stages` of the result says what is proven of each. Where the first is not proven, its
     value gets no worse.
+    pool: so many different tables at most, the best ones, as `pool` of the result says, with what is proven of them.
+    pool_loss: how much worse than the best they may be: a number in units of the objective, or a share of the best such
+    as "5%"; by default any. pool_differ: in what any two of them differ, "rows" (some row is released otherwise) or
+    "columns" (they keep other combinations of columns).
     Raises InputError for bad input or a solver that is missing, SolverError for one that fails. Infeasible is a result.
     """
     arguments = dict(locals())
     expect_problem(problem, "solve")
-    if goals := checked_goals(then, problem):
-        if problem.group_cost is not None:
-            raise InputError(f"then: further objectives are not supported with the recoding {problem.recoding.kind}")
-        if method == "full_domain":  # each later table is one of cells, not of columns
-            raise InputError(
-                "then: method full_domain gives each column one level, which further objectives do not keep; "
-                "leave then out, or take another method"
-            )
+    goals, wanted = checked_goals(then, problem), checked_pool(pool, pool_loss, pool_differ)
+    if goals and wanted:
+        raise InputError("pool: it does not go together with further objectives; leave out pool or then")
+    if (goals or wanted) and problem.group_cost is not None:
+        what = "then: further objectives are" if goals else "pool: pools are"
+        raise InputError(f"{what} not supported with the recoding {problem.recoding.kind}")
+    if (goals or wanted) and method == "full_domain":  # each later table is one of cells, not of columns
+        name, what = ("then", "further objectives do") if goals else ("pool", "a pool does")
+        raise InputError(
+            f"{name}: method full_domain gives each column one level, which {what} not keep; leave {name} out, or take "
+            "another method"
+        )
+    if goals:
         return _further(arguments, lambda asked: solve_stages(asked, goals))
+    if wanted:
+        return _further(arguments, lambda asked: solve_pool(asked, wanted))
     options = checked_options(problem, time_limit, threads, seed, gap, log_file, solver_options, node_limit)
     check_callbacks(on_progress, on_stage, interrupt)
     registry.known_name(method)
@@ -204,14 +219,17 @@ def _further(given: dict[str, Any], way: Callable[[Request], Result]) -> Result:
     check_callbacks(given["on_progress"], given["on_stage"], given["interrupt"])
     values: Any = {} if given["parameters"] is None else given["parameters"]
     tuned = Parameters(instance_of(values, Mapping, "parameters", "a mapping"))
-    mine = {name: value for name, value in values.items() if name.startswith("open_model.")}
-    given = {**given, "then": (), "parameters": {name: value for name, value in values.items() if name not in mine}}
+    mine = {name: value for name, value in values.items() if name.startswith(("open_model.", "pool."))}
+    one = {"then": (), "pool": None, "pool_loss": None, "pool_differ": "rows"}
+    given = {**given, **one, "parameters": {name: value for name, value in values.items() if name not in mine}}
     with ctrl_c_sets(given["interrupt"]) as stop:
 
         def solved(problem: Problem, **changed: Any) -> Result:
             return solve(**{**given, "problem": problem, "interrupt": stop, **changed})
 
-        result = way(Request(problem, solved, adapter_of(given["solver"]), options, stop, tuned))
+        result = way(
+            Request(problem, solved, adapter_of(given["solver"]), options, stop, tuned, given["iteration_limit"])
+        )
     return replace(result, parameters={**result.parameters, **mine})
 
 

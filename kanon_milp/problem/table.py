@@ -259,6 +259,10 @@ class Table:
             return released.to_native()
         return released.to_native().set_axis([self.own_names.get(name, name) for name in released.columns], axis=1)
 
+    def own_kind(self, frame: pl.DataFrame) -> Any:
+        """A data frame of polars as one of the kind that the user has brought; from files, of polars."""
+        return in_kind(frame, self.frame.implementation)
+
     def text_columns(self, released: Any) -> tuple[str, ...]:
         """The quasi-identifiers that were numbers, dates or the like, and are text in a released table, since they hold
         labels now."""
@@ -435,6 +439,13 @@ def _refuse_binary(path: Path) -> None:
     for mark, kind, ending in BINARY:
         if mark.match(head) and path.suffix.lower() != ending:
             raise InputError(f"{path}: looks like {kind} file; the name of such a file must end in {ending}")
+
+
+def in_kind(frame: pl.DataFrame, implementation: Any) -> Any:
+    """A data frame of polars as one of another library, named as narwhals does."""
+    if implementation.is_polars():
+        return frame
+    return nw.from_dict(frame.to_dict(as_series=False), backend=implementation).to_native()
 
 
 def open_frame(frame: Any, source: str) -> tuple[nw.DataFrame[Any], dict[str, Any]]:

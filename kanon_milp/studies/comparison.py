@@ -24,7 +24,7 @@ from kanon_milp.studies.metrics import Metrics, measure
 from kanon_milp.studies.pages.charts import COLOURS
 from kanon_milp.system import text_tables
 from kanon_milp.system.arrays import Ints
-from kanon_milp.system.extras import optional
+from kanon_milp.system.charts import altair, shown
 from kanon_milp.system.limit import ctrl_c_sets
 from kanon_milp.system.markup import grid
 from kanon_milp.verify import verify
@@ -73,16 +73,18 @@ SHOWN = (
     ("gap %", "gap", 2),
     ("own proof", "proof", 0),  # of this method alone; the gap is to the best bound of all
     ("seconds", "seconds", 1),
-    ("u", "usefulness", 3),
-    ("#h", "groups", 0),
+    ("groups", "groups", 0),
     ("NCP", "certainty_penalty", 3),
-    ("h_max", "h_max", 0),
-    ("h_avg", "h_avg", 3),
+    ("usefulness", "usefulness", 3),
+    ("largest group", "h_max", 0),
+    ("mean group", "h_avg", 3),
+    ("AECS", "class_size", 3),
     ("discernibility", "discernibility", 0),
+    ("suppressed cells", "suppressions", 0),
     ("GCP %", "box_penalty", 3),
     ("IL %", "information_loss", 3),
 )
-NARROW = 7
+NARROW = 6
 FOREIGN = (
     "cells are intervals, sets or prefixes; the loss is that of the table with the least general label that covers each"
 )
@@ -166,6 +168,10 @@ class Comparison(text_tables.Tabular):
             found.append({**known, "interrupted": row.interrupted, "message": row.message})
         return pl.DataFrame(found, infer_schema_length=None)
 
+    def to_frame(self) -> Any:
+        """The same as `frame`, in the user's own kind of data frame."""
+        return self.problem.table.own_kind(self.frame())
+
     def plot(self) -> Any:
         """Losses as bars, and the best bound, as an altair chart.
 
@@ -177,7 +183,7 @@ class Comparison(text_tables.Tabular):
 
     def to_svg(self) -> str:
         """The picture as SVG."""
-        optional("vl_convert", "report", "a picture of a comparison")
+        altair("a picture of a comparison", "vl_convert")
         out = io.StringIO()
         self.plot().save(out, format="svg")
         return out.getvalue()
@@ -347,7 +353,7 @@ def _chart(names: Sequence[str], losses: Sequence[float | None], bound: float | 
 
     Raises InputError where no method has a table, and where altair is not installed (extra `report`).
     """
-    alt = optional("altair", "report", "a picture of a comparison")
+    alt = altair("a picture of a comparison")
     data = pl.DataFrame({"method": list(names), "loss": list(losses)}, schema={"method": pl.String, "loss": pl.Float64})
     if data["loss"].null_count() == data.height:
         raise InputError("there is nothing to draw: no method has a table")
@@ -370,4 +376,4 @@ def _chart(names: Sequence[str], losses: Sequence[float | None], bound: float | 
                 x="bound:Q", color=alt.Color("what:N", title="", scale=scale, legend=alt.Legend(orient="bottom"))
             )
         )
-    return alt.layer(*layers).properties(width=WIDTH, height=alt.Step(BAR))
+    return shown(alt.layer(*layers).properties(width=WIDTH, height=alt.Step(BAR)))

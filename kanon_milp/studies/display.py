@@ -66,6 +66,7 @@ class _Unfilled:
 
 SHOWN_GROUPS = 20
 SHOWN_LABELS = 3  # of those that were told apart
+SHOWN_TABLES = 10  # of a pool
 SHOWN_SETS = 10  # minimum quasi-identifiers
 
 
@@ -120,7 +121,7 @@ def tell_earlier(out: Path, earlier: Sequence[str], written: Sequence[Path] = ()
 
 def tell_removed(out: Path, earlier: Sequence[str]) -> None:
     """Say on standard error which files of an earlier result are gone, as this one has none of the kind."""
-    if gone := [name for name in earlier if not (out / name).is_file()]:
+    if gone := [name for name in earlier if not (out / name).exists()]:
         say(f"note: {out}: {' and '.join(gone)} of the earlier result removed; this one has no such file", err=True)
 
 
@@ -169,6 +170,10 @@ def show_result(
             f"{report.groups:,}, mean {float(report.mean_group):.2f} rows, smallest {report.smallest_group}, "
             f"largest {report.largest_group}",
         )
+        for number, each in enumerate(() if result.pool is None else result.pool[:SHOWN_TABLES], 1):
+            words = f"{in_words(each.exact_objective)}, {counted(each.report.groups, 'group')}"
+            differs = f", {counted(each.rows_that_differ, 'row')} released otherwise" if number > 1 else ""
+            grid.add_row(f"table {number}", f"{words}, {each.report.suppressed_cells:,} cells suppressed{differs}")
         if report.released.unit is not None:
             facts = report.released
             fewest = facts.units_exempt if report.suppressed_rows == "exempt" else facts.units_strict
@@ -183,6 +188,8 @@ def show_result(
         levels = (f"{name} {level} of {heights.get(name, 1)}" for name, level in result.levels.items())
         grid.add_row("levels", plain(f"{', '.join(levels)} (0: as it was; the highest: *)"))
     grid.add_row("solver", plain(_solver(result)))
+    if result.pool is not None and result.pool.message:
+        grid.add_row("pool", plain(result.pool.message))
     if result.table is not None and result.message:
         grid.add_row("note", plain(result.message))
     if result.text_columns:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import reduce
 from pathlib import Path
@@ -24,7 +24,7 @@ from kanon_milp.problem.csv_files import CsvFormat, with_missing
 from kanon_milp.problem.databases import Database, asked_query, location, shown_query
 from kanon_milp.problem.recoding import MAX_LEVEL_VECTORS, Suppression
 from kanon_milp.problem.roles import Names, Roles, another_delimiter, header_doubt, joined, visible
-from kanon_milp.problem.table import SYMBOL, open_frame, read_with_format
+from kanon_milp.problem.table import SYMBOL, in_kind, open_frame, read_with_format
 from kanon_milp.studies.columns import (
     Column,
     column_of,
@@ -119,7 +119,8 @@ class Inspection:
     unit_risk: of units of protection, where a unit is named or proposed: their
     column, and what `report.measures.unit_risk` says; risk and touched are about rows. reading: what to know of how the
     file was read, and whether its first row looks like data. protection: where sensitive attributes were named, the
-    verifier's report of the table as it is, alone.
+    verifier's report of the table as it is, alone. kind: of the
+    data frame that was given.
     """
 
     source: str
@@ -140,6 +141,7 @@ class Inspection:
     reading: tuple[str, ...] = ()
     protection: Report | None = None
     proposal: Proposal | None = None
+    kind: nw.Implementation = field(default=nw.Implementation.POLARS, compare=False)
 
     @property
     def mean(self) -> Fraction:
@@ -263,8 +265,12 @@ class Inspection:
         )
 
     def frame(self) -> pl.DataFrame:
-        """A row a column of the table."""
+        """A row a column of the table, as a data frame of polars."""
         return pl.DataFrame([each.as_dict(self.rows) for each in self.columns])
+
+    def to_frame(self) -> Any:
+        """The same in the user's own kind of data frame."""
+        return in_kind(self.frame(), self.kind)
 
 
 def inspect(
@@ -334,7 +340,7 @@ def inspect(
     unit = next((each.name for each in columns if each.role == "unit"), None)
     reading = (*fmt.notes, *([doubt] if doubt else []))
     if not chosen:
-        return _of_none(source, texts.height, columns, ks, reading)
+        return replace(_of_none(source, texts.height, columns, ks, reading), kind=frame.implementation)
     types = compress(texts, chosen)
     gone = _suppressed([texts[name] for name in chosen], symbol)  # a name may be a pattern of names
     held = texts if gone.all() else texts.filter(~gone)
@@ -361,6 +367,7 @@ def inspect(
         reading,
         _protection(frame, texts, chosen, given.sensitive, source, symbol) if given.sensitive else None,
         proposal,
+        frame.implementation,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any
 
@@ -20,7 +20,7 @@ from kanon_milp.problem.costs import ncp
 from kanon_milp.problem.hierarchies import Hierarchy, Label
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.problem import Problem, expect_problem
-from kanon_milp.problem.table import Table
+from kanon_milp.problem.table import Table, in_kind
 from kanon_milp.system.arrays import Ints
 from kanon_milp.verify import Report
 from kanon_milp.verify.cells import Rules
@@ -78,10 +78,21 @@ class Metrics:
     rows_at_risk: Fraction
     suppressed_rows: int
     missing_keys: str = "own"
+    kind: nw.Implementation = field(default=nw.Implementation.POLARS, repr=False, compare=False)
+
+    def to_frame(self) -> Any:
+        """A row with all measures as numbers, and beside each exact one its value as text (`h_avg_exact`: "7/2"), in
+        the user's own kind of data frame."""
+        row: dict[str, Any] = {}
+        for name, value in self.as_dict().items():
+            row[name] = value
+            if isinstance(exact := getattr(self, name), Fraction):
+                row[f"{name}_exact"] = str(exact)
+        return in_kind(pl.DataFrame([row]), self.kind)
 
     def as_dict(self) -> dict[str, int | float | str | None]:
         """The measures as plain numbers, and the reading of missing keys that risks go by."""
-        found = {field.name: getattr(self, field.name) for field in fields(self)}
+        found = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "kind"}
         return {name: float(value) if isinstance(value, Fraction) else value for name, value in found.items()}
 
 
@@ -152,6 +163,7 @@ def measure(
         rows_at_risk=Fraction(sum(rows for size, rows in of_row.items() if size < (k or 2)), of_row.total()),
         suppressed_rows=unlinked,
         missing_keys=missing_keys,
+        kind=table.frame.implementation,
     )
 
 

@@ -22,6 +22,8 @@ from kanon_milp.problem.recoding import PatternMask, Recoding
 from kanon_milp.problem.table import SYMBOL, Table
 from kanon_milp.system.files import holding, write_together
 
+SOLVE = ("then", "pool", "pool_loss", "pool_differ")  # arguments of `solve` that are keys of [solve]
+
 
 def model_content(problem: Problem, folder: Path, solver: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The content of a model file in this folder that states the problem.
@@ -31,14 +33,17 @@ def model_content(problem: Problem, folder: Path, solver: Mapping[str, Any] | No
     missing. Raises InputError for what no model file can name: hierarchies and distances from no file, code of the
     user's own.
     """
+    given = dict(solver or {})
+    asked = {key: given.pop(key) for key in SOLVE if key in given}
     content = {
         "name": None if problem.name == NAMELESS else problem.name,
         "data": data_entry(problem.table, folder),
         "privacy": {"requirements": [_requirement(each, folder) for each in _asked(problem)]},
         "recoding": _recoding(problem.recoding, problem.table, folder),
         "problem": _sides(problem),
-        "solver": {key: each for key, each in (solver or {}).items() if key != "parameters"},
-        "parameters": dict((solver or {}).get("parameters", {})),
+        "solver": {key: each for key, each in given.items() if key != "parameters"},
+        "solve": asked,
+        "parameters": dict(given.get("parameters", {})),
     }
     return {key: each for key, each in content.items() if each}
 
@@ -46,8 +51,8 @@ def model_content(problem: Problem, folder: Path, solver: Mapping[str, Any] | No
 def write_model(problem: Problem, path: str | Path, solver: Mapping[str, Any] | None = None) -> None:
     """Write a problem as a model file, with paths as they are seen from its folder.
 
-    solver: arguments of `solve` for [solver]. Raises InputError where `model_content` does, and for a table that was
-    read from no file.
+    solver: arguments of `solve` for [solver] and [solve]. Raises InputError where `model_content` does, and for a table
+    that was read from no file.
     """
     target = file_path(path, "path of a model file")
     if not isinstance(solver, Mapping | None):

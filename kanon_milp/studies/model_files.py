@@ -8,7 +8,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,9 @@ from string import Template
 from typing import Any
 
 from kanon_milp.errors import InputError, nearest, unreadable
+from kanon_milp.formulations.goals import DIFFER, checked_goals
 from kanon_milp.methods.result import Result
+from kanon_milp.methods.table_pool import checked_pool
 from kanon_milp.problem.arguments import exists, file_path
 from kanon_milp.problem.csv_files import CsvFormat
 from kanon_milp.problem.exact import exact_number, in_words
@@ -35,7 +37,10 @@ from kanon_milp.system.parameters import Parameters
 
 @dataclass(frozen=True, eq=False)
 class ModelFile:
-    """A model file, read: the problem, the [solver] and [known] entries, and the descriptive ones."""
+    """A model file, read: the problem, the [solver], [solve] and [known] entries, and the descriptive ones.
+
+    solve: arguments of `solve`: `then`, `pool`, `pool_loss`, `pool_differ`.
+    """
 
     path: Path
     problem: Problem
@@ -43,6 +48,7 @@ class ModelFile:
     known: Mapping[str, Any]
     title: str
     source: str
+    solve: Mapping[str, Any] = field(default_factory=dict)
 
     def contradiction(self, result: Result) -> str:
         """What a result says against the [known] entry; empty if it agrees, or says nothing about it."""
@@ -101,7 +107,13 @@ def read_content(raw: Mapping[str, Any], path: Path, table: Table | None = None)
     solver = dict(content.get("solver", {}))
     if "parameters" in content:
         solver["parameters"] = _parameters(content["parameters"], path)
-    return ModelFile(path, problem, solver, known, content.get("title", ""), content.get("source", ""))
+    asked = dict(content.get("solve", {}))
+    try:
+        checked_goals(asked.get("then", ()), problem)
+        checked_pool(asked.get("pool"), asked.get("pool_loss"), asked.get("pool_differ", DIFFER[0]))
+    except InputError as error:
+        raise InputError(f"{path}: [solve] {error}") from None
+    return ModelFile(path, problem, solver, known, content.get("title", ""), content.get("source", ""), asked)
 
 
 def _parameters(content: Mapping[str, Any], path: Path) -> Mapping[str, float]:

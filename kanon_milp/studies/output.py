@@ -85,6 +85,7 @@ STATEMENT = "model"  # key of it: the content of a model file that states the pr
 PAGE = "report.html"  # beside it, where the page of a result goes by default
 NO_MEASURES = "there was no time to measure what the release costs and protects, column by column"
 FILES = ("anonymized.csv", *(name for name, _ in COLUMNAR.values()), "groups.csv", CLAIM)
+POOL = "pool"  # folder beside it, with the tables of a pool in pool/01, pool/02, ...
 
 
 def check_output(problem: Problem, folder: Path) -> str:
@@ -106,8 +107,24 @@ def check_output(problem: Problem, folder: Path) -> str:
 
 
 def earlier_files(folder: Path) -> list[str]:
-    """The names of the files of an earlier result in a folder, which another one would replace."""
-    return [name for name in FILES if (folder / name).is_file()]
+    """The names of the files of an earlier result in a folder, which another one would replace; and that of the folder
+    of its pool."""
+    return [name for name in FILES if (folder / name).is_file()] + [POOL] * bool(pool_files(folder))
+
+
+def pool_files(folder: Path, tables: int = 0) -> list[str]:
+    """The names of the files of a pool in the folder of a result: those that are there, and those of so many tables."""
+    names = {pool_folder(number): None for number in range(1, tables + 1)}
+    there = sorted((folder / POOL).glob("[0-9]*")) if (folder / POOL).is_dir() else []
+    names.update({f"{POOL}/{each.name}": None for each in there if each.name.isdigit()})
+    every = [f"{place}/{name}" for place in names for name in FILES if name != CLAIM]
+    asked = len(FILES[:-1]) * tables
+    return [name for at, name in enumerate(every) if at < asked or (folder / name).is_file()]
+
+
+def pool_folder(number: int) -> str:
+    """Where a table of a pool is, from 1, within the folder of the result."""
+    return f"{POOL}/{number:02d}"
 
 
 def described(result: Result, model: Path | None = None, limit: Limit = NO_LIMIT) -> dict[str, Any]:
@@ -159,18 +176,30 @@ def write_session(
     del files[CLAIM]
     for name, fill in table_files(result.problem, result.table, result.groups):
         files[name] = _with_hash(name, fill, written["sha256"])
-    files.update(others or {})
+    for number, each in enumerate(result.pool or (), 1):
+        inside = written["pool"]["tables"][number - 1]["folder"] = pool_folder(number)
+        for name, fill in table_files(result.problem, each.table, each.groups):
+            files[f"{inside}/{name}"] = _with_hash(f"{inside}/{name}", fill, written["sha256"])
+    files = {**dict.fromkeys(pool_files(folder)), **files, **(others or {})}
     files[CLAIM] = lambda file: file.write(json_text(written).encode())  # filled last, when the hashes are known
-    made = not folder.exists()
-    make_folder(folder)
+    pools = sorted({(folder / name).parent for name in files if name.startswith(f"{POOL}/")})
+    made = [] if folder.exists() else [folder]
+    for place in (folder, *pools):
+        make_folder(place)
     try:
         write_together(folder, files, **transaction)
     except BaseException:
-        if made:
-            with contextlib.suppress(OSError):
-                folder.rmdir()
+        _remove_empty(*pools, *made)
         raise
+    _remove_empty(*pools)
     return written
+
+
+def _remove_empty(*folders: Path) -> None:
+    """Remove those in which nothing is; of tables of a pool also the folder around them."""
+    for each in (*folders, *{each.parent for each in folders if each.parent.name == POOL}, *folders):
+        with contextlib.suppress(OSError):
+            each.rmdir()
 
 
 def is_stale(anonymized: Path) -> bool:

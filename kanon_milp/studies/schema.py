@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from kanon_milp.errors import InputError, kind_of, nearest
+from kanon_milp.formulations.goals import DIFFER
 from kanon_milp.methods import registry
 from kanon_milp.problem.group_costs import NUMERIC_COSTS
 from kanon_milp.problem.group_costs.numeric import CENTERS
@@ -202,6 +203,18 @@ class Solver(Entry):
     iteration_limit: int = key("neighbourhoods of the search")
 
 
+class Solve(Entry):
+    """What is asked beside one best table, where the command line says nothing else."""
+
+    where = "[solve]"
+    then: Names = key(
+        "what is optimized after the objective: groups, discernibility, keep COLUMN, ..., or a list of them"
+    )
+    pool: int = key("so many different tables at most, the best ones")
+    pool_loss: Number = key('how much worse than the best they may be, a number or a share such as "5%"; default any')
+    pool_differ: Annotated[str, one_of(lambda: DIFFER)] = key("in what they differ, rows (default) or columns")
+
+
 class Known(Entry):
     """What the optimum is known to be."""
 
@@ -236,11 +249,18 @@ def _tables(kinds: tuple[type[Requirement], ...]) -> tuple[type[Entry], ...]:
             key("or each requirement as a table of its own, [[privacy.requirements]], with all of its arguments"),
         ),
     )
-    parts = {"privacy": privacy, "recoding": Recoding, "problem": Sides, "solver": Solver, "known": Known}
+    parts = {
+        "privacy": privacy,
+        "recoding": Recoding,
+        "problem": Sides,
+        "solver": Solver,
+        "solve": Solve,
+        "known": Known,
+    }
     content = create_model(  # type: ignore[call-overload]
         "Content", __base__=_AnyContent, **{name: (table, key("")) for name, table in parts.items()}
     )
-    return content, Data, privacy, one, Recoding, Sides, Solver, Known
+    return content, Data, privacy, one, Recoding, Sides, Solver, Solve, Known
 
 
 def meanings(table: type[Entry]) -> dict[str, str]:

@@ -32,7 +32,7 @@ from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.studies.pages.charts import COLOURS
 from kanon_milp.system import text_tables
 from kanon_milp.system.arrays import Ints
-from kanon_milp.system.extras import optional
+from kanon_milp.system.charts import altair, shown
 from kanon_milp.system.limit import ctrl_c_sets
 from kanon_milp.system.markup import grid
 from kanon_milp.verify import verify
@@ -192,6 +192,10 @@ class Sweep(text_tables.Tabular):
         """A row a setting: k, l, t, objective, bound, gap, proof, seconds, whose table and bound, whether its run
         was interrupted, baselines."""
         return pl.DataFrame([row.as_dict() for row in self.rows], infer_schema_length=None)
+
+    def to_frame(self) -> Any:
+        """The same as `frame`, in the user's own kind of data frame."""
+        return self.problem.table.own_kind(self.frame())
 
     def plot(self) -> Any:
         """Loss against the parameter that is swept, with the certified band below it, as an altair chart."""
@@ -436,7 +440,7 @@ def _chart(frame: pl.DataFrame, baselines: Sequence[str]) -> Any:
 
     frame: that of a sweep. baselines: names of methods, columns of the frame.
     """
-    alt = optional("altair", "report", "a picture of a sweep")
+    alt = altair("a picture of a sweep")
     if frame.is_empty():
         raise InputError("there is nothing to draw: no setting was run")
     names = [name for name in swept_names() if name in frame.columns]
@@ -475,4 +479,4 @@ def _chart(frame: pl.DataFrame, baselines: Sequence[str]) -> Any:
     )
     lines = base.mark_line(point=alt.OverlayMarkDef(size=18)).encode(x, y, colour, dash)
     drawn = alt.layer(band, lines, data=data).properties(width=WIDTH, height=HEIGHT)
-    return drawn.facet(alt.Facet("panel:N", title=None), columns=2) if panels else drawn
+    return shown(drawn.facet(alt.Facet("panel:N", title=None), columns=2) if panels else drawn)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 import polars as pl
 
@@ -20,7 +21,11 @@ class Tabular(ABC):
 
     @abstractmethod
     def frame(self) -> pl.DataFrame:
-        """All that is known, a row a case."""
+        """All that is known, a row a case, as a data frame of polars."""
+
+    @abstractmethod
+    def to_frame(self) -> Any:
+        """The same in the user's own kind of data frame."""
 
     @abstractmethod
     def texts(self) -> list[list[str]]:

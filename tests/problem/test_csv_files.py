@@ -265,7 +265,7 @@ def test_texts_for_a_missing_value_are_stripped_and_named_where_they_are_nowhere
         ("verify", path, "--original", path, "--qi", "a,b"),
     ):
         said = run(*command, "--missing-values", "?,n/a,NULL").stderr
-        assert 'no cell is "n/a" or "NULL", which stands for a missing value' in said, command
+        assert 'no cell is "n/a" or "NULL", although it was named as a missing value' in said, command
         assert '"?"' not in said
     with pytest.warns(km.FileWarning, match='no cell is "-"'):
         assert any('no cell is "-"' in each for each in km.read_table(path, "a", missing_values="-").warnings)

@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from kanon_milp.errors import printable
 from kanon_milp.studies.bench import statistics
-from kanon_milp.system.extras import optional
+from kanon_milp.system.charts import altair as _altair
 
 COLOURS = ("#2a7fa5", "#cf6a2f", "#3d9a6c", "#a866b4", "#a38212", "#7d8790", "#c85f74", "#5569c9")
 INK, QUIET = "#1b2126", "#59646d"  # on paper; a page puts its own in their place
@@ -23,9 +23,8 @@ FONT = "DejaVu Sans, system-ui, sans-serif"
 
 
 def altair(module: str = "altair") -> Any:
-    """The module, or the one that makes SVG and PDF of charts; raises InputError that says how to get it where it is
-    missing."""
-    return optional(module, "report", "a picture of runs")
+    """The module, or the one that makes SVG and PDF of charts."""
+    return _altair("a picture of runs", module)
 
 
 def styled(chart: Any) -> dict[str, Any]:

@@ -168,6 +168,7 @@ def asked(described: Mapping[str, Any]) -> list[tuple[str, str | None]]:
         ("weights", ", ".join(f"{name} {weight}" for name, weight in given["weights"].items())),
         ("goal", goals.get(problem["objective"], optimized(described))),
         ("then", ", ".join(further(described).values())),
+        ("pool", (described.get("pool") or {}).get("summary", "")),
         ("extended model", (described.get("extended") or {}).get("words")),
         ("also", ", ".join(filter(None, sides))),
     ]
