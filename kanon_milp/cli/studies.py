@@ -160,6 +160,13 @@ def sweep(
         Path | None, output_option(metavar="DIR", help="Folder for the tables, sweep.json, .csv, .md, .tex and .svg.")
     ] = None,
     resume: Annotated[bool, solving_option("--resume", help="Go on with the sweep in the folder.")] = False,
+    weights: Annotated[
+        list[str] | None,
+        recoding_option(
+            metavar="ZIP=1,2,5",
+            help="Weights of a column: what each column would keep and lose; once for each column.",
+        ),
+    ] = None,
     method: Annotated[str, solving_option(metavar="NAME", help="As for solve --method.")] = registry.AUTO,
     baselines: Annotated[
         list[str] | None,
@@ -183,9 +190,15 @@ def sweep(
     Exit codes: 0 every setting has run; 2 bad usage or input; 5 interrupted.
     """
     asked, swept = statement.read(model), statement.lists()
-    if not swept:
+    weighed: dict[str, list[str]] = {}
+    for entry in weights or []:
+        name, _, listed = options.column_and_values(entry)
+        if not name or name in weighed:
+            raise InputError("--weights is COLUMN=WEIGHTS, once for each column, as in --weights zip=1,2,5")
+        weighed[name] = options.values(listed, "--weights")
+    if not swept and not weighed:
         ways = (f"--{letter} {kind.swept.example}" for letter, kind in swept_kinds().items() if kind.swept)
-        raise InputError(f"name what is swept: {', '.join(ways)} or --max-groups 1,10,100")
+        raise InputError(f"name what is swept: {', '.join(ways)} or --max-groups 1,10,100, or --weights zip=1,2,5")
     if resume and out is None:
         raise InputError("--resume goes on with the sweep in a folder; name it with --out")
     named = options.names(baselines, "--baselines", required=False)
@@ -195,7 +208,7 @@ def sweep(
     folder, known = None, []
     if out is not None:
         refuse_overwriting([("--out", out / name) for name in SWEEP_FILES], asked.sources)
-        folder = SweepFolder(out, asked.problem, list(swept), settings)
+        folder = SweepFolder(out, asked.problem, [*swept, *(f"{sweeping.WEIGHT}{name}" for name in weighed)], settings)
         known = folder.known(resume)
 
     def note(run: sweeping.Run, done: int, of: int) -> None:
@@ -212,6 +225,7 @@ def sweep(
         dask=dask,
         known=known,
         on_run=note,
+        weights=weighed,
     )
     if folder is not None:
         folder.write(found)

@@ -93,13 +93,18 @@ def measured(problem: Problem, goal: str, found: Found) -> Fraction:
     if goal == "loss":
         cost = found.report.cost
     else:
-        names, kept, recoding = problem.table.quasi_identifiers, goal.removeprefix(KEEP), problem.recoding
-        weights = {name: recoding.weights.get(name, 1) if name == kept else 0 for name in names}
-        # without a mask, so that each cell is judged alone
-        own = (
-            replace(recoding, weights=weights, mask=None) if isinstance(recoding, Hierarchies) else Suppression(weights)
-        )
-        cost = verify(replace(problem, recoding=own, cost_bound=None), found.table, minimal=False).cost
+        return column_loss(problem, found.table, goal.removeprefix(KEEP))
+    assert cost is not None  # the table was verified
+    return cost
+
+
+def column_loss(problem: Problem, released: Any, column: str) -> Fraction:
+    """What the cells of a column lose in a table, by the verifier: with weights of 0 for all others."""
+    names, recoding = problem.table.quasi_identifiers, problem.recoding
+    weights = {name: recoding.weights.get(name, 1) if name == column else 0 for name in names}
+    # without a mask, so that each cell is judged alone
+    own = replace(recoding, weights=weights, mask=None) if isinstance(recoding, Hierarchies) else Suppression(weights)
+    cost = verify(replace(problem, recoding=own, cost_bound=None), released, minimal=False).cost
     assert cost is not None  # the table was verified
     return cost
 

@@ -2,6 +2,8 @@
 
 A table for stricter parameters is one for looser ones, and a bound for looser parameters is one for stricter ones: no
 run is left with less than its neighbours know. So along each parameter losses and bounds rise, whatever the limits.
+Weights of columns are swept as well, to see what it would cost to lose less in one of them: losses at different weights
+are not comparable, so there each row has what every column keeps and loses at the problem's own weights.
 """
 
 from __future__ import annotations
@@ -17,14 +19,15 @@ from typing import Any
 
 import polars as pl
 
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, among
 from kanon_milp.heuristics.worker_pool import Pool, open_pool
 from kanon_milp.methods import registry
 from kanon_milp.methods.arguments import checked_options, count
+from kanon_milp.methods.lexicographic import column_loss
 from kanon_milp.methods.progress import live
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.solve import solve
-from kanon_milp.problem.arguments import instance_of, listed, text, wrong
+from kanon_milp.problem.arguments import by_column, instance_of, listed, text, wrong
 from kanon_milp.problem.exact import exact_number, plain
 from kanon_milp.problem.privacy.base import INTEGER
 from kanon_milp.problem.privacy.registry import REQUIREMENTS, swept_kinds
@@ -36,8 +39,10 @@ from kanon_milp.system.charts import altair, shown
 from kanon_milp.system.limit import ctrl_c_sets
 from kanon_milp.system.markup import grid
 from kanon_milp.verify import verify
+from kanon_milp.verify.tables import open_released, text_columns
 
 MAX_GROUPS = "max_groups"  # the one side constraint that is swept
+WEIGHT = "weight of "  # before the name of a column, whose weight is swept
 LOOK = 0.2  # seconds between two looks at whether somebody wants an end
 
 
@@ -52,14 +57,15 @@ class Setting:
     values: tuple[tuple[str, Fraction], ...]
 
     def __init__(self, **values: Fraction | int) -> None:
-        unknown = values.keys() - set(swept_names())
+        weights = [name for name in values if name.startswith(WEIGHT)]
+        unknown = values.keys() - {*swept_names(), *weights}
         if unknown:
             raise TypeError(f"no requirement is swept by {', '.join(sorted(unknown))}")
-        given = ((letter, Fraction(values[letter])) for letter in swept_names() if letter in values)
+        given = ((letter, Fraction(values[letter])) for letter in (*swept_names(), *weights) if letter in values)
         object.__setattr__(self, "values", tuple(given))
 
     def __getattr__(self, letter: str) -> Any:
-        if letter == "values" or letter not in swept_names():
+        if letter == "values" or not _is_swept(letter):
             raise AttributeError(letter)
         value = self.given.get(letter)
         return int(value) if value is not None and is_integer(letter) else value
@@ -81,12 +87,21 @@ class Setting:
         return {letter: str(value) if isinstance(value, Fraction) else value for letter, value in values.items()}
 
     def looser_than(self, other: Setting) -> bool:
-        """Whether each table for the other setting is one for this; true for itself."""
+        """Whether each table for the other setting is one for this, and loses as much; true for itself."""
+        return self.weights == other.weights and self.has_tables_of(other)
+
+    def has_tables_of(self, other: Setting) -> bool:
+        """Whether each table for the other setting is one for this, whatever it loses."""
         return all(stricter(name) * (other.given[name] - value) >= 0 for name, value in self.given.items())
+
+    @property
+    def weights(self) -> dict[str, Fraction]:
+        """Of the columns whose weights are swept."""
+        return {name.removeprefix(WEIGHT): value for name, value in self.values if name.startswith(WEIGHT)}
 
     def of(self, problem: Problem) -> Problem:
         """The problem with these parameters in place of its own; its other requirements stay as they are."""
-        letters = [letter for letter in self.given if letter != MAX_GROUPS]
+        letters = [letter for letter in self.given if letter in REQUIREMENTS]
         given = {letter: REQUIREMENTS[letter](**{letter: getattr(self, letter)}) for letter in letters}
         assert isinstance(problem.privacy, tuple)
         privacy: list[Any] = []
@@ -100,7 +115,10 @@ class Setting:
                 del given[letter]
         privacy += given.values()
         most = problem.max_groups if self.max_groups is None else self.max_groups
-        return replace(problem, privacy=privacy, max_groups=most, name=f"{problem.title}, {self.name}")
+        name, recoding = f"{problem.title}, {self.name}", problem.recoding
+        if self.weights:
+            recoding = replace(recoding, weights={**recoding.weights, **self.weights})
+        return replace(problem, privacy=privacy, recoding=recoding, max_groups=most, name=name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +146,8 @@ class SweepRow:
     """A setting with the best that is known of it: from its own run, or from those of other settings.
 
     table: the setting whose run gave the table; bounded_by: the one whose run proved the bound. seconds: of its own
-    run. interrupted: somebody has ended that, or one of its baselines, which is missing then.
+    run. interrupted: somebody has ended that, or one of its baselines, which is missing then. columns: where weights
+    are swept, column → its loss at the problem's own weights, and the share of its cells that are kept as they were.
     """
 
     setting: Setting
@@ -140,10 +159,11 @@ class SweepRow:
     bounded_by: Setting | None
     baselines: Mapping[str, Fraction | None] = field(default_factory=dict)
     interrupted: bool = False
+    columns: Mapping[str, tuple[Fraction, Fraction]] = field(default_factory=dict)
 
     def __getattr__(self, letter: str) -> Any:
         """A parameter of the setting as in the data frame: k is an integer, l and t are text such as "3/2"."""
-        if letter == "setting" or letter not in swept_names():
+        if letter == "setting" or not _is_swept(letter):
             raise AttributeError(letter)
         return self.setting.as_dict().get(letter)
 
@@ -167,6 +187,19 @@ class SweepRow:
             "bounded_by": None if self.bounded_by is None else self.bounded_by.name,
             "interrupted": self.interrupted,
             **{name: plain(value) for name, value in self.baselines.items()},
+            **self._columns(),
+        }
+
+    def _columns(self) -> dict[str, Any]:
+        """The loss of each column, that of all, and the shares that are kept; only where weights are swept."""
+        if not self.setting.weights:
+            return {}
+        if not self.columns:
+            return {"own_loss": None, "lost": None, "kept": None}
+        return {
+            "own_loss": plain(sum((loss for loss, _ in self.columns.values()), Fraction(0))),
+            "lost": {name: plain(loss) for name, (loss, _) in self.columns.items()},
+            "kept": {name: float(kept) for name, (_, kept) in self.columns.items()},
         }
 
 
@@ -190,15 +223,25 @@ class Sweep(text_tables.Tabular):
 
     def frame(self) -> pl.DataFrame:
         """A row a setting: k, l, t, objective, bound, gap, proof, seconds, whose table and bound, whether its run
-        was interrupted, baselines."""
-        return pl.DataFrame([row.as_dict() for row in self.rows], infer_schema_length=None)
+        was interrupted, baselines; where weights are swept, also what each column loses (`lost NAME`) and keeps (`kept
+        NAME`)."""
+        rows = []
+        for row in self.rows:
+            told = row.as_dict()
+            for what in ("lost", "kept"):
+                told.update({f"{what} {name}": value for name, value in (told.pop(what, None) or {}).items()})
+            rows.append(told)
+        return pl.DataFrame(rows, infer_schema_length=None)
 
     def to_frame(self) -> Any:
         """The same as `frame`, in the user's own kind of data frame."""
         return self.problem.table.own_kind(self.frame())
 
     def plot(self) -> Any:
-        """Loss against the parameter that is swept, with the certified band below it, as an altair chart."""
+        """Loss against the parameter that is swept, with the certified band below it, as an altair chart; where weights
+        are swept, the share of cells that each column keeps."""
+        if any(row.setting.weights for row in self.rows):
+            return _kept_chart(self.frame())
         return _chart(self.frame(), self.measured)
 
     def _repr_html_(self) -> str:
@@ -206,15 +249,18 @@ class Sweep(text_tables.Tabular):
 
     def texts(self) -> list[list[str]]:
         """A header and a row a setting: cells as text. A last column has notes where a row's run was interrupted."""
-        swept = [name for name in swept_names() if any(name in row.setting.given for row in self.rows)]
-        table = [[*swept, "loss", "bound", "gap %", "proof", "seconds", *self.measured]]
+        swept = list(dict.fromkeys(name for row in self.rows for name in row.setting.given))
+        columns = list(dict.fromkeys(name for row in self.rows for name in row.columns))
+        kept = [f"{name} kept %" for name in columns]
+        table = [[*swept, "loss", "bound", "gap %", "proof", "seconds", *kept, *self.measured]]
         for row in self.rows:
             gap = None if row.gap is None else 100 * row.gap
             losses = (row.objective, row.bound, *(row.baselines.get(name) for name in self.measured))
             objective, bound, *others = (text_tables.shown(plain(loss)) for loss in losses)
             parameters = [str(row.setting.given[name]) for name in swept]
             known = [objective, bound, text_tables.shown(gap, 2), row.proof, text_tables.shown(row.seconds, 1)]
-            table.append([*parameters, *known, *others])
+            shares = [text_tables.shown(float(100 * row.columns[n][1]) if row.columns else None, 1) for n in columns]
+            table.append([*parameters, *known, *shares, *others])
         if any(row.interrupted for row in self.rows):
             notes = ["note", *("interrupted" if row.interrupted else "" for row in self.rows)]
             table = [[*cells, note] for cells, note in zip(table, notes, strict=True)]
@@ -234,12 +280,13 @@ def sweep(
     known: Sequence[Run] = (),
     progress: bool = False,
     on_run: Callable[[Run, int, int], None] | None = None,
+    weights: Mapping[str, Iterable[Any]] | None = None,
     **swept: Iterable[Any] | None,
 ) -> Sweep:
     """Solve a problem of least loss for all combinations of the parameters that are given.
 
     swept: k, l, t, what a requirement of one's own declares, or max_groups: values to take in place of the problem's
-    own. method,
+    own. weights: column → weights to take in place of its own, to see what each column would keep and lose. method,
     time_limit (seconds, of each setting), threads, seed: as for `solve`. The strictest settings come first, since their
     tables are starts for the looser ones. baselines: names of methods whose tables are measured as well, as they are.
     processes: settings at once, on this machine; dask: address of a scheduler on whose workers they run instead. known:
@@ -263,7 +310,16 @@ def sweep(
         text(dask, "dask, the address of a scheduler")
     if on_run is not None and not callable(on_run):
         raise wrong("on_run", "a function of a run and two numbers", on_run)
-    asked = settings(swept)
+    given = {} if weights is None else by_column(weights, "sweep: weights", lambda each, _: each)
+    names = problem.table.quasi_identifiers
+    for name in given:
+        if name not in names:
+            raise InputError(
+                f'sweep: weights: "{name}" is not a quasi-identifier{among(name, names, "quasi-identifier")}'
+            )
+    if given and problem.cost_bound is not None:
+        raise InputError("sweep: weights: a bound on the loss would mean another one at other weights; leave it out")
+    asked = settings({**swept, **{f"{WEIGHT}{name}": values for name, values in given.items()}})
     for setting in asked:
         setting.of(problem)  # an error of one of them, before any of them runs
     runs = {run.setting: run for run in known if run.setting.given.keys() == asked[0].given.keys()}
@@ -294,15 +350,19 @@ def swept_names() -> list[str]:
     return [*swept_kinds(), MAX_GROUPS]
 
 
+def _is_swept(name: str) -> bool:
+    return name.startswith(WEIGHT) or name in swept_names()
+
+
 def is_integer(letter: str) -> bool:
     """Whether the parameter that a requirement is asked for by is an integer."""
-    return letter == MAX_GROUPS or REQUIREMENTS[letter].parameters[letter].types == INTEGER
+    return letter == MAX_GROUPS or (letter in REQUIREMENTS and REQUIREMENTS[letter].parameters[letter].types == INTEGER)
 
 
 def stricter(letter: str) -> int:
-    """1 where larger values ask for more, -1 where smaller ones do."""
-    if letter == MAX_GROUPS:
-        return -1
+    """1 where larger values ask for more, -1 where smaller ones do, 0 where they ask for the same."""
+    if letter == MAX_GROUPS or letter.startswith(WEIGHT):
+        return -1 if letter == MAX_GROUPS else 0
     swept = REQUIREMENTS[letter].swept
     assert swept is not None
     return swept.stricter
@@ -311,7 +371,7 @@ def stricter(letter: str) -> int:
 def settings(swept: Mapping[str, Iterable[Any] | None]) -> list[Setting]:
     """All combinations. Raises InputError where nothing is swept, or a value is no number."""
     found: dict[str, list[Any]] = {}
-    for name in swept_names():
+    for name in (*swept_names(), *(name for name in swept if name.startswith(WEIGHT))):
         if (values := swept.get(name)) is None:
             continue
         exact = [exact_number(value, name) for value in listed(values, f"sweep: {name}", "a list of values")]
@@ -322,7 +382,7 @@ def settings(swept: Mapping[str, Iterable[Any] | None]) -> list[Setting]:
         found[name] = list(dict.fromkeys(exact))
     if not found:
         *others, last = swept_names()
-        raise InputError(f"sweep: name what is swept: {', '.join(others)} or {last}")
+        raise InputError(f"sweep: name what is swept: {', '.join(others)}, {last} or weights")
     return [Setting(**dict(zip(found, values, strict=True))) for values in itertools.product(*found.values())]
 
 
@@ -370,7 +430,24 @@ def combined(problem: Problem, runs: Sequence[Run]) -> tuple[SweepRow, ...]:
         for run, (objective, _) in zip(runs, tables, strict=True)
         if objective is None or not (run.proof == "infeasible" or (run.bound is not None and run.bound > objective))
     ]
-    return tuple(_row(run, *table, proofs) for run, table in zip(runs, tables, strict=True))
+    released = {run.setting: run.table for run in runs}
+    found = []
+    for run, (objective, table) in zip(runs, tables, strict=True):
+        row = _row(run, objective, table, proofs)
+        weighed = table is not None and run.setting.weights
+        found.append(replace(row, columns=_columns(problem, released[table])) if weighed and table else row)
+    return tuple(found)
+
+
+def _columns(problem: Problem, released: Any) -> dict[str, tuple[Fraction, Fraction]]:
+    """What each column of a table loses at the problem's own weights, and the share of its cells that are as they
+    were."""
+    table, found = problem.table, {}
+    after = text_columns(open_released(released, table), table.quasi_identifiers)
+    for name in table.quasi_identifiers:
+        kept = int(table.keys[name].cast(pl.String).eq_missing(after[name]).sum())
+        found[name] = (column_loss(problem, released, name), Fraction(kept, table.n))
+    return found
 
 
 def _table(problem: Problem, run: Run, runs: Sequence[Run]) -> tuple[Fraction | None, Setting | None]:
@@ -415,7 +492,8 @@ def _runs(
     while (waiting or running) and not interrupted.is_set():
         while waiting and len(running) < max(pool.workers, 1) and not interrupted.is_set():
             setting = waiting.pop(0)
-            stricter = [run for other, run in runs.items() if setting.looser_than(other) and run.objective is not None]
+            valid = [run for other, run in runs.items() if setting.has_tables_of(other) and run.objective is not None]
+            stricter = [run for run in valid if setting.looser_than(run.setting)] or valid[-1:]
             start = min(stricter, key=lambda run: run.objective or 0).groups if stricter else None
             stop = None if pool.workers else interrupted  # which is of this process
             running[pool.submit(solve_setting, problem, setting, start, options, baselines, stop)] = setting
@@ -480,3 +558,32 @@ def _chart(frame: pl.DataFrame, baselines: Sequence[str]) -> Any:
     lines = base.mark_line(point=alt.OverlayMarkDef(size=18)).encode(x, y, colour, dash)
     drawn = alt.layer(band, lines, data=data).properties(width=WIDTH, height=HEIGHT)
     return shown(drawn.facet(alt.Facet("panel:N", title=None), columns=2) if panels else drawn)
+
+
+def _kept_chart(frame: pl.DataFrame) -> Any:
+    """An altair chart of a sweep of weights: the share of cells that each column keeps, against the weight that is
+    swept; one panel for each combination of all else. frame: that of the sweep."""
+    alt = altair("a picture of a sweep")
+    swept = [name for name in frame.columns if name.startswith(WEIGHT) or name in swept_names()]
+    given = [name for name in swept if frame[name].null_count() == 0]
+    weights = [name for name in given if name.startswith(WEIGHT)]
+    along = next((name for name in weights if frame[name].n_unique() > 1), weights[0])
+    panels = [name for name in given if name != along and frame[name].n_unique() > 1]
+    title = ", ".join(f"{name} = {{}}" for name in panels)
+    kept = [name for name in frame.columns if name.startswith("kept ")]
+    data = frame.with_columns(
+        pl.Series("along", [float(Fraction(str(value))) for value in frame[along]]),
+        pl.Series("panel", [title.format(*row) for row in frame.select(panels).iter_rows()] or [""] * frame.height),
+    ).unpivot(kept, index=["along", "panel"], variable_name="column", value_name="share")
+    data = data.with_columns(pl.col("column").str.strip_prefix("kept "))
+    lines = (
+        alt.Chart(data.drop_nulls("share"))
+        .mark_line(point=alt.OverlayMarkDef(size=18))
+        .encode(
+            alt.X("along:Q", title=along, axis=alt.Axis(format=FORMAT, grid=False)),
+            alt.Y("share:Q", title="cells kept", axis=alt.Axis(format="%", gridColor="#e8e8e8")),
+            alt.Color("column:N", title="", scale=alt.Scale(range=list(COLOURS))),
+        )
+        .properties(width=WIDTH, height=HEIGHT)
+    )
+    return lines.facet(alt.Facet("panel:N", title=None), columns=2) if panels else lines

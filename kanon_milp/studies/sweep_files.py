@@ -177,7 +177,7 @@ class SweepFolder:
         self._folder, self._problem = folder, problem
         inputs = describe_input(problem, fingerprints(problem))
         described = describe_problem(problem, (0, 0))
-        names = {REQUIREMENTS[letter].name for letter in swept if letter != MAX_GROUPS}
+        names = {REQUIREMENTS[letter].name for letter in swept if letter in REQUIREMENTS}
         kept = [each for each in described["requirements"] if each["name"] not in names or "quasi_identifiers" in each]
         left_out = {"t_in", "t_in_star", *swept_kinds(), *({MAX_GROUPS} & set(swept))}
         described = {name: value for name, value in described.items() if name not in left_out}

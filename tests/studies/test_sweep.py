@@ -14,6 +14,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
+from random import Random
 from typing import Any
 from unittest.mock import patch
 
@@ -23,6 +24,7 @@ import pytest
 from census import census
 from command_line import run
 from effort import examples
+from every_table import Released, drawn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import cheapest, optimum
@@ -414,3 +416,62 @@ def test_the_picture_has_a_series_for_each_line() -> None:
         assert words in spec
     one = km.sweep(km.Problem(CENSUS, km.KAnonymity(9)), t=["1/2"], time_limit=5)
     assert '"title": "t"' in json.dumps(one.plot().to_dict())
+
+
+@pytest.mark.parametrize("seed", range(examples(20, 2)))
+def test_each_weight_has_the_optimum_and_what_each_column_keeps(seed: int) -> None:
+    problem, tables = drawn(Random(f"weights-{seed}"))
+    own = problem.recoding.weights
+    swept = [Fraction(1, 2), Fraction(1), Fraction(3)]
+    found = km.sweep(problem, weights={"q0": swept})
+    originals = list(zip(*(problem.table.keys[name].to_list() for name in ("q0", "q1")), strict=True))
+    assert [row.setting.weights["q0"] for row in found.rows] == swept
+
+    def loss(table: Released, weight: Fraction) -> Fraction:
+        # the judge's costs are at the problem's own weights
+        plain_costs = [table.value(f"keep {name}", ["q0", "q1"]) for name in ("q0", "q1")]
+        share = plain_costs[0] / Fraction(str(own["q0"])) if own["q0"] else heights(table)
+        return share * weight + plain_costs[1]
+
+    def heights(table: Released) -> Fraction:
+        top = 2 if any(isinstance(each, km.Hierarchy) for each in problem.recoding.hierarchies.values()) else 1
+        paths = {"a": ["a", "ab", "*"], "b": ["b", "ab", "*"], "c": ["c", "c?", "*"]} if top == 2 else {}
+        pairs = zip(originals, table.rows, strict=True)
+        return sum((Fraction(paths.get(a[0], [a[0], "*"]).index(b[0]), top) for a, b in pairs), Fraction(0))
+
+    for row, weight in zip(found.rows, swept, strict=True):
+        assert row.proof == "optimal"
+        assert row.objective == min(loss(table, weight) for table in tables)
+        told = row.as_dict()
+        shares = [each for each in tables if loss(each, weight) == row.objective]
+        kept = [
+            [a[j] == b[j] for a, b in zip(originals, each.rows, strict=True)].count(True)
+            for each in shares
+            for j in (0, 1)
+        ]
+        assert round(told["kept"]["q0"] * len(originals)) in kept[::2]
+        assert row.columns["q0"][0] in [each.value("keep q0", ["q0", "q1"]) for each in shares]
+        assert told["own_loss"] == pytest.approx(sum(told["lost"].values()))
+
+
+def test_weights_on_the_command_line_and_again_with_more_of_them(tmp_path: Path) -> None:
+    census(60).write_csv(tmp_path / "people.csv")
+    asked = ("sweep", "--data", tmp_path / "people.csv", "--qi", "age,race", "--out", tmp_path / "out")
+    first = run(*asked, "--k", "3,5", "--weights", "age=1,4", "--json")
+    rows = json.loads(first.stdout)
+    assert [(row["k"], row["weight of age"]) for row in rows] == [(3, "1"), (3, "4"), (5, "1"), (5, "4")]
+    assert rows[1]["kept"]["age"] >= rows[0]["kept"]["age"]
+    assert rows[1]["own_loss"] >= rows[0]["own_loss"]  # the best one at the problem's own weights
+    more = run(*asked, "--k", "3,5", "--weights", "age=1,4,9", "--resume")
+    assert more.returncode == 0
+    assert "age kept %" in more.stdout
+    header = (tmp_path / "out" / "sweep.csv").read_text().splitlines()[0]
+    assert "kept age" in header
+    assert (tmp_path / "out" / "sweep.svg").is_file()
+    assert "COLUMN=WEIGHTS" in run(*asked[:-2], "--k", 3, "--weights", "age").stderr
+
+
+@pytest.mark.parametrize("weights", [{"illness": [1, 2]}, {"age": ["x"]}, {"age": []}])
+def test_weights_that_are_none(weights: dict[str, Any]) -> None:
+    with pytest.raises(km.InputError, match=r"illness|age"):
+        km.sweep(km.Problem(CENSUS, km.KAnonymity(2)), weights=weights)
