@@ -19,7 +19,8 @@ two sides share no code.
 A certificate shows how many distinct rows the table has and how much each kind costs. Whoever has the released table
 alone cannot check it; give it to those who may see the original.
 
-format, version     "kanon-milp dual certificate", 4 (5: of the bound under requirements, below)
+format, version     "kanon-milp dual certificate", 4 (5: of the bound under requirements, below; 6: of costs of whole
+                    groups, `kanon_milp.bounds.group_costs.certificate`)
 problem             quasi_identifiers, sensitive, requirements (name and parameters; numbers that need not be integers
                     as exact text, such as "t": "1/5"; none of a user's own), suppressed_rows,
                     columns: per quasi-identifier its name, the exact cost of a cell at each level (or the hash of the
@@ -105,7 +106,7 @@ from kanon_milp.system.arrays import Flags, Floats, Ints
 from kanon_milp.system.files import write_file
 
 FORMAT = "kanon-milp dual certificate"
-VERSION, BY_VALUE = 4, 5
+VERSION, BY_VALUE, OF_ROWS = 4, 5, 6
 Charge = tuple[str, tuple[int, ...], int, int]
 
 
@@ -116,7 +117,8 @@ class Certificate:
     counting_rows: numbers of distinct rows, and a multiplier in the same units. rank_one_rows: numbers of distinct
     rows, their weights, a denominator, and a multiplier in the same units. charges: a column, a level vector, the
     number of a distinct row, and θ in the same units; None where the distinct rows are of quasi-identifiers alone.
-    min_groups_multiplier: of the least number of groups, in the same units; None where the bound needs none.
+    min_groups_multiplier: of the least number of groups, in the same units; None where the bound needs none. of_rows:
+    whether multipliers are of rows (`bounds.group_costs.certificate`).
     """
 
     problem: dict[str, Any]
@@ -130,6 +132,7 @@ class Certificate:
     rank_one_rows: tuple[tuple[tuple[int, ...], tuple[int, ...], int, int], ...] = ()
     charges: tuple[Charge, ...] | None = None
     min_groups_multiplier: int | None = None
+    of_rows: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, as in the file."""
@@ -140,7 +143,7 @@ class Certificate:
             more["min_groups_multiplier"] = self.min_groups_multiplier
         return {
             "format": FORMAT,
-            "version": VERSION if self.charges is None else BY_VALUE,
+            "version": OF_ROWS if self.of_rows else VERSION if self.charges is None else BY_VALUE,
             "problem": self.problem,
             "rows": self.rows,
             "table_sha256": self.table_sha256,
@@ -171,9 +174,9 @@ class Certificate:
         """Read a file written by `write`; raises InputError for anything else, surplus entries included."""
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
-            if data["format"] != FORMAT or data["version"] not in (VERSION, BY_VALUE):
+            if data["format"] != FORMAT or data["version"] not in (VERSION, BY_VALUE, OF_ROWS):
                 raise InputError(
-                    f"{path}: not a dual certificate of version {VERSION} or {BY_VALUE}; those before are for "
+                    f"{path}: not a dual certificate of version {VERSION} to {OF_ROWS}; those before are for "
                     "`kanon-milp verify --certificate` only"
                 )
             counting = tuple((tuple(row["rows"]), row["multiplier"]) for row in data["counting_rows"])
@@ -207,6 +210,7 @@ class Certificate:
                 rank_one,
                 charges,
                 of_groups,
+                data["version"] == OF_ROWS,
             )
             # as text, in which 1, 1.0 and true are three things: what is not kept could mean something
             if json.dumps(found.as_dict(), sort_keys=True) != json.dumps(data, sort_keys=True):

@@ -183,7 +183,7 @@ class GroupPricingParameters:
 
     few_nodes: int = number(300, "of the search for one seed, at first", least=1)
     more: int = number(10, "times as many where it was not complete", least=2)
-    nodes: int = number(3_000_000, "of the search for one seed, at most", least=1)
+    nodes: int = number(300_000, "of the search for one seed, at most", least=1)
     columns: int = number(3, "of a seed", least=1)
     share: float = number(0.3, "of the least reduced cost of a seed, that its other columns have at least", most=1)
     enough: float = number(0.02, "columns for each row, with which pricing ends though searches are not complete")
@@ -199,7 +199,7 @@ class GroupBoundParameters:
     reach: float = number(1.0, "how far multipliers may go from the best ones at a time, in what a row loses")
     added: float = number(0.2, "rank-1 cuts a round, for each row")
     stalled: float = number(0.02, "of the gap that rounds of cuts must close to be followed by others")
-    nodes: int = number(3_000_000, "of the search for one seed in a proof, at most", least=1)
+    nodes: int = number(300_000, "of the search for one seed in a proof, at most", least=1)
 
 
 @parameters("cut_rounds")

@@ -117,6 +117,8 @@ class Partitions:
             group[rows[rows >= 0]] = g
         sizes = (self.table >= 0).sum(axis=1)
         freed = np.zeros(len(self.table), np.bool_)
+        if self.rows >= self.n:
+            return ~freed
         begin = int(self._random.integers(len(self.table)))
         freed[begin] = True
         rows, count = self.table[begin][self.table[begin] >= 0].tolist(), int(sizes[begin])

@@ -49,7 +49,7 @@ class GroupSearchParams:
     near_nodes: int = number(10_000, "of the search for them", least=1)
     all_columns: int = number(2_000, "groups of a seed, up to which one program is stated over all that are left")
     all_groups: int = number(200_000, "the same, together")
-    all_nodes: int = number(3_000_000, "of the search for them", least=1)
+    all_nodes: int = number(100_000, "of the search for them", least=1)
 
 
 def pricing_of(instance: GroupInstance, loss: Fraction) -> GroupPricing | None:
@@ -291,9 +291,13 @@ class GroupTables(_GroupPhase):
             )
             better = Partitions(pool, table, bound.priced.costs, bound.priced.n, known.seed, session.parameters)
             reduced = pool.costs - bound.worth(pool.rows)
-            better.solve(reduced <= known.gap, session.adapter, session.options, part.share(params.whole))
+            # a better table has no group with a reduced cost above the gap
+            cheap, whole = reduced <= known.gap, part.share(params.whole)
+            best_of_pool = better.solve(cheap, session.adapter, session.options, whole)
             known.offer(better.table)
-            better.improve(reduced, known.gap, session.adapter, session.options, part.share(0.5), patience, known.offer)
+            if not best_of_pool:
+                half = part.share(0.5)
+                better.improve(reduced, known.gap, session.adapter, session.options, half, patience, known.offer)
             _moved(known, part)
 
 
@@ -361,5 +365,5 @@ def solve_group_search(session: GroupSession) -> Result:
     reason = "time_limit" if limit.over else "finished"
     return session.finish(
         reason, "; ".join(known.notes), size=known.size, phases=tuple(known.log),
-        rough=Fraction(known.unit) if known.rough else None,
+        rough=Fraction(known.unit) if known.rough else None, dual=known.bound.dual if known.bound else None,
     )  # fmt: skip

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 
+from kanon_milp.bounds.group_costs.bound import CostDual
 from kanon_milp.methods.description import users_code
 from kanon_milp.methods.outcome import Bound, Found, Outcome, Scale, verified_objective
 from kanon_milp.methods.result import Result
@@ -102,11 +103,13 @@ class GroupSession:
         size: tuple[int, int] = (0, 0),
         phases: tuple[PhaseRun, ...] = (),
         rough: Fraction | None = None,
+        dual: CostDual | None = None,
     ) -> Result:
         """The result with the best table and the bound of the tracker: optimal where they are equal, exactly.
 
         reason: why the method stopped, where it is not the limit. size: variables and constraints of the model.
-        rough: the bound is a solver's, in floating point, and meets the table within its tolerance, in this unit.
+        rough: the bound is a solver's, in floating point, and meets the table within its tolerance, in this unit. dual:
+        multipliers for a certificate.
         """
         tracker, limit = self.tracker, self.limit
         bound = Bound(tracker.proven, tracker.proven_by)
@@ -124,7 +127,7 @@ class GroupSession:
             return self._end(replace(outcome.failed("the verifier finds another cost than the method"), found=found))
         values = (found.objective or Fraction(0), bound.value or Fraction(0))
         grid = Grid(0) if rough else Grid(math.lcm(*(value.denominator for value in values)))
-        return self._end(outcome.with_table(found, Scale(1, rough or Fraction(1), grid)))
+        return replace(self._end(outcome.with_table(found, Scale(1, rough or Fraction(1), grid))), group_dual=dual)
 
     def _released(self, best: GroupTable) -> Found:
         with self.clock.step("assign"):

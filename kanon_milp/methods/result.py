@@ -38,6 +38,7 @@ from kanon_milp.verify.certificate import check_certificate
 
 if TYPE_CHECKING:
     from kanon_milp.bounds import Certificate, DualPoint
+    from kanon_milp.bounds.group_costs.bound import CostDual
 
 Numeric = int | float
 
@@ -148,6 +149,7 @@ class Result:
     message: str = ""
     reductions: tuple[dict[str, object], ...] = field(default=())
     dual: DualPoint | None = field(default=None, repr=False)
+    group_dual: CostDual | None = field(default=None, repr=False)
     required: Floats | None = field(default=None, repr=False)
     backed_by: tuple[str, ...] = ()
     files: Mapping[str, str | None] = field(default_factory=dict)
@@ -214,6 +216,8 @@ class Result:
         """
         seconds = math.inf if time_limit is None else real_number(time_limit, "time_limit", "a number of seconds")
         limit = Limit(time.perf_counter() + seconds, interrupt)
+        if self.problem.group_cost is not None:
+            return self._certify_groups()
         try:
             return certify_problem(self.problem, self.dual, self.required, limit)
         except Over:
@@ -221,6 +225,14 @@ class Result:
             raise NotProvenError(f"no certificate: {why}") from None
         except TooManyLevelVectorsError as error:
             raise NotProvenError(f"no certificate without a list of all level vectors: {error}") from None
+
+    def _certify_groups(self) -> Certificate:
+        from kanon_milp.bounds.group_costs.certificate import certify_squares
+
+        if self.group_dual is None:
+            why = "method search has them for sums of squares under k-anonymity"
+            raise NotProvenError(f"no certificate: there are no multipliers of whole groups; {why}")
+        return certify_squares(self.problem, self.group_dual)
 
     def with_bound_of(self, certificate: Certificate) -> Result:
         """The result with the bound that a certificate of `certify` proves, where it says more than is known.

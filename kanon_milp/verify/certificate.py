@@ -25,6 +25,7 @@ from kanon_milp.system.arrays import Ints
 from kanon_milp.verify.cells import ColumnRule, Rules
 from kanon_milp.verify.claims import (
     NUMBERS_OF_GROUPS,
+    OF_ROWS,
     PLURAL,
     WHAT,
     Claim,
@@ -46,7 +47,10 @@ from kanon_milp.verify.dual import (
     every_row_has_a_place,
 )
 from kanon_milp.verify.group_costs import LIMIT, CodedLimits
+from kanon_milp.verify.numbers import exact
+from kanon_milp.verify.squares import distances, square_bound
 from kanon_milp.verify.tables import BoundProblem, Original, RecodingData, SuppressedRows, TableData
+from kanon_milp.verify.whole_groups import is_of_groups, numbers_of_column, variation
 
 MOST_VECTORS = 1 << 20  # level vectors that are gone through one by one
 
@@ -114,6 +118,8 @@ def check_claim(
     fully suppressed rows, and the largest and the least number of groups, which it need not count on."""
     described = {key: number for key, number in groups.items() if key in claim.problem}
     original = Original.of(table)
+    if is_of_groups(recoding) or claim.version == OF_ROWS:
+        return _Expected.of_groups(original, recoding, requirements, suppressed_rows).check_squares(claim)
     most = group_needs(requirements, original, suppressed_rows).groups
     if "max_groups" in described and most is not None:
         described["max_groups"] = min(most, described["max_groups"] or most)
@@ -158,6 +164,62 @@ class _Expected:
         units = table.units if any("unit" in each for each in requirements) else ()
         needs = group_needs(requirements, table, suppressed_rows)
         return cls(table, rules, described, needs, (*table.sensitive, *units))
+
+    @classmethod
+    def of_groups(
+        cls, table: Original, recoding: Any, requirements: Sequence[ClaimedRequirement], suppressed_rows: str
+    ) -> _Expected:
+        """Where the cost is one of whole groups."""
+        weights = getattr(recoding, "weights", {})
+        described = {
+            "quasi_identifiers": list(table.quasi_identifiers),
+            "sensitive": list(table.sensitive),
+            "requirements": list(requirements),
+            "suppressed_rows": suppressed_rows,
+            "recoding": {
+                "kind": getattr(recoding, "kind", None),
+                "cost": getattr(recoding, "cost", None),
+                "standardize": getattr(recoding, "standardize", None),
+                "weights": {name: str(exact(weights.get(name, 1), name)) for name in table.quasi_identifiers},
+            },
+        }
+        needs = group_needs(requirements, table, suppressed_rows)
+        return cls(table, Rules((), None), described, needs, tuple(table.sensitive))
+
+    def check_squares(self, claim: Claim) -> CertificateReport:
+        """Compare with what is expected, and recompute (`kanon_milp.verify.squares`)."""
+        problems, names = self.differences(claim), self.table.quasi_identifiers
+        if claim.version != OF_ROWS or self.problem["recoding"]["cost"] != "sse":
+            problems.append("the certificate is about another cost; sums of squares are what can be checked")
+        if len(claim.multipliers) != self.table.n or claim.packing_cuts or not claim.unit:
+            problems.append(
+                "the certificate does not have one multiplier for each row, or has other entries or no unit"
+            )
+        for cut in claim.rank_one_cuts:
+            if cut.problem is not None or not (cut.rows < self.table.n).all() or len(cut.rows) != len(cut.weights):
+                problems.append("a rank-1 cut has no sense for this table")
+                break
+        k = self.needs.strict.size
+        if problems:
+            return self.report(claim, None, problems)
+        rows = self.table.keys.with_row_index("row").sort(list(names), nulls_last=True)["row"].to_list()
+        columns, weights = [], []
+        for name in names:
+            column = numbers_of_column(self.table, name)
+            weight = Fraction(self.problem["recoding"]["weights"][name])
+            if self.problem["recoding"]["standardize"]:
+                varied = variation(column, 2)
+                weight = weight / varied if varied else Fraction(0)
+            columns.append([column[row] for row in rows])
+            weights.append(weight)
+        d = distances(columns, weights, claim.denominator / claim.unit)
+        if any(abs(each) >= LIMIT for each in claim.multipliers):
+            raise InputError("the certificate has multipliers that are too large")
+        value = square_bound(d, np.array(claim.multipliers, np.int64), claim.rank_one_cuts, k)
+        bound = max(value * claim.unit / claim.denominator, Fraction(0))
+        if bound < claim.bound:
+            problems.append(f"the certificate claims {claim.bound}; its multipliers prove {bound}")
+        return self.report(claim, bound, problems, self.table.n >= k)
 
     def check(self, claim: Claim) -> CertificateReport:
         """Compare with what is expected, and recompute."""
@@ -311,6 +373,12 @@ class _Expected:
 
     def statement(self, bound: Fraction, exists: bool) -> str:
         """What is proven, in words. exists: False where there is no table that has what is required."""
+        if "recoding" in self.problem:
+            k = self.needs.strict.size
+            what = f"table of groups of {k} rows or more has a weighted sum of squares around the means"
+            if not exists:
+                return f"there is no table of groups of {k} rows at all, so a bound on its loss says nothing"
+            return f"no {what} below {bound}{'' if bound else ', which is true of every table and says nothing'}"
         suppression = all(rule.label_costs is None and list(rule.costs) == [0, 1] for rule in self.rules.columns)
         what = f"suppresses fewer than {bound} cells" if suppression else f"has a loss below {bound}"
         requirements, allowed = self.problem["requirements"], self.rules.allowed

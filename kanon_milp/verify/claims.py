@@ -25,10 +25,11 @@ from kanon_milp.verify.rank_one import RankOneCut
 from kanon_milp.verify.tables import SUPPRESSED_ROWS, SuppressedRows
 
 FORMAT = "kanon-milp dual certificate"
-VERSIONS = (2, 3, 4, 5)
+VERSIONS = (2, 3, 4, 5, 6)
 RANK_ONE = 3  # the version from which on there are rank-1 cuts
 ONCE = 4  # the version from which on a number stands once, as exact text
 BY_VALUE = 5  # the version of certificates with multipliers of rows told apart by their sensitive values
+OF_ROWS = 6  # the version of certificates about costs of whole groups, with multipliers of rows
 ENTRIES = {"format", "version", "problem", "rows", "table_sha256", "unit", "bound", "denominator", "multipliers"}
 ENTRIES |= {"counting_rows", "rank_one_rows", "charges", "min_groups_multiplier"}
 NEW = {RANK_ONE: "rank_one_rows", BY_VALUE: "charges"}  # version → what it brought
@@ -37,6 +38,7 @@ WHAT = {  # part of the problem → what else to name
     "sensitive": "the sensitive attributes",
     "requirements": "the requirements",
     "suppressed_rows": "the reading of fully suppressed rows",
+    "recoding": "the recoding, its standardization or weights",
     "columns": "the hierarchies, weights or level costs",
     "patterns": "the pattern mask",
     "max_groups": "the largest number of groups",
@@ -101,7 +103,7 @@ class Claim:
                 bound,
                 [_packing_cut(each) for each in _listed(data["counting_rows"])],
                 [_rank_one_cut(each) for each in _listed(data["rank_one_rows"])] if data["version"] >= RANK_ONE else [],
-                [_charge(each) for each in _listed(data["charges"])] if data["version"] >= BY_VALUE else [],
+                [_charge(each) for each in _listed(data["charges"])] if data["version"] == BY_VALUE else [],
                 _integer(data.get("min_groups_multiplier", 0)),
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
@@ -120,7 +122,7 @@ class Claim:
     @property
     def by_value(self) -> bool:
         """Whether multipliers are of rows told apart by their sensitive values as well."""
-        return self.version >= BY_VALUE
+        return self.version == BY_VALUE
 
     def names(self, key: str) -> list[str]:
         """Column names that the certificate gives."""

@@ -53,10 +53,10 @@ def check_groups(table: Original, recoding: Any, released: pl.DataFrame, of_row:
     weights, centre, power = recoding.weights, recoding.center, POWERS[recoding.cost]
     order = np.argsort(of_row, kind="stable")
     groups = [each.tolist() for each in np.split(order, np.flatnonzero(np.diff(of_row[order])) + 1)]
-    columns = {name: _numbers(table, name) for name in table.quasi_identifiers}
+    columns = {name: numbers_of_column(table, name) for name in table.quasi_identifiers}
     scale = {name: exact(weights.get(name, 1), f'weight of column "{name}"') for name in columns}
     if recoding.standardize:
-        varied = {name: _variation(column, power) for name, column in columns.items()}
+        varied = {name: variation(column, power) for name, column in columns.items()}
         scale = {name: weight / varied[name] if varied[name] else Fraction(0) for name, weight in scale.items()}
     centres = {name: _centres(column, groups, centre) for name, column in columns.items()}
     cells = {name: [numbers_in(cell) for cell in released[name].to_list()] for name in columns}
@@ -96,7 +96,7 @@ def _of_box(rule: ColumnRule, values: Sequence[Label]) -> Callable[[Sequence[Lab
     return lambda some: Fraction(len(some) - 1, len(values) - 1) if len(some) > 1 else Fraction(0)
 
 
-def _numbers(table: Original, name: str) -> list[Fraction]:
+def numbers_of_column(table: Original, name: str) -> list[Fraction]:
     """The numbers of a column, row by row."""
     values = table.keys[name].to_list()
     if table.frame.schema[name].is_numeric() and all(value is not None and PLAIN.fullmatch(value) for value in values):
@@ -107,7 +107,7 @@ def _numbers(table: Original, name: str) -> list[Fraction]:
     return [ways[0][value] for value in values]
 
 
-def _variation(column: Sequence[Fraction], power: int) -> Fraction:
+def variation(column: Sequence[Fraction], power: int) -> Fraction:
     """The variance of the sample, or the mean absolute deviation around the median."""
     everyone = [list(range(len(column)))]
     if power == 2:

@@ -26,7 +26,8 @@ class CostDual:
     """Multipliers as integers, in units of `scale`, and what they prove.
 
     multipliers: int64 (n,), λ of each row. cuts, cut_multipliers: rank-1 cuts over rows, with ν > 0, int64. value:
-    Σ λ - Σ ν ⌊Σ p / d⌋ + Σ over seeds min(0, reduced cost), in the same units. scale: of the problem's loss.
+    Σ λ - Σ ν ⌊Σ p / d⌋ + Σ over seeds min(0, reduced cost), in the same units. scale: of the problem's loss. slack: by
+    how much less it may be where distances are rounded otherwise.
     """
 
     multipliers: Ints
@@ -34,6 +35,7 @@ class CostDual:
     cut_multipliers: Ints
     value: int
     scale: Fraction
+    slack: int
 
     @property
     def bound(self) -> Fraction:
@@ -122,4 +124,5 @@ class CostBound:
         priced = PricedCuts(*cuts.by_type(self.priced.n), prices)
         value = constant + self.priced.proven(lambdas, priced, self._params.nodes, limit)
         if self.dual is None or value > self.dual.value:
-            self.dual = CostDual(lambdas, cuts, prices, value, self.priced.unit / self.priced.units)
+            scale = self.priced.unit / self.priced.units
+            self.dual = CostDual(lambdas, cuts, prices, value, scale, self.priced.slack)

@@ -50,13 +50,15 @@ class GroupPricing(Protocol):
     """Prices groups of one kind of cost.
 
     n: rows. largest: rows of a group. unit: of the problem's loss, one here; about what a row loses. units: into how
-    many parts this is divided for integers. start: multipliers at which all reduced costs are at least 0 (or nearly).
+    many parts this is divided for integers. slack: of these, by how much less all groups of a table may cost where
+    they are rounded otherwise. start: multipliers at which all reduced costs are at least 0 (or nearly).
     """
 
     n: int
     largest: int
     unit: Fraction
     units: int
+    slack: int
     start: Floats
 
     def __call__(
@@ -91,8 +93,6 @@ class SquarePricing:
     `units`, rounded down, int64. For n rows that is 16 n² bytes.
     """
 
-    AT_ONCE = 64  # seeds between two looks at the clock
-
     def __init__(
         self, distances: Floats, smallest: int, largest: int, unit: Fraction = Fraction(1), near: int = 300
     ) -> None:
@@ -101,6 +101,7 @@ class SquarePricing:
         self.n, self.unit = len(distances), unit
         most = float(distances.max(initial=0.0))
         self.units = 1 << max(min(60 - math.frexp(4.0 * max(most, 1.0) * largest * largest)[1], 30), 0)
+        self.slack = self.n * (2 * largest + int(most * self.units * 2.0**-46))
         self.exact = np.floor(distances * self.units).astype(np.int64)
         others = max(min(max(near, largest), self.n - 1), 0)
         self.near = np.empty((self.n, others), np.int32)
@@ -151,7 +152,7 @@ class SquarePricing:
         )
         search.share = share
         asked = order if seeds is None else seeds
-        return _of_seeds(search, asked, self.n, below, nodes, limit, self.AT_ONCE)
+        return _of_seeds(search, asked, self.n, below, nodes, limit)
 
     def proven(self, multipliers: Ints, cuts: PricedCuts[np.int64], nodes: int, limit: Limit = NO_LIMIT) -> int:
         """As `GroupPricing` says."""
@@ -162,18 +163,18 @@ class SquarePricing:
             self.exact, self.exact_sums, self.near, self.smallest, self.largest, multipliers, cuts, rank, 1
         )
         search.share = 1
-        found = _of_seeds(search, order, self.n, 0, nodes, limit, self.AT_ONCE)
+        found = _of_seeds(search, order, self.n, 0, nodes, limit)
         return int(found.least.sum())
 
 
-def _of_seeds(search: Any, seeds: Ints, n: int, below: Any, nodes: int, limit: Limit, at_once: int) -> Priced:
+def _of_seeds(search: Any, seeds: Ints, n: int, below: Any, nodes: int, limit: Limit) -> Priced:
     """As `SquarePricing`, by a search in floating point or in integers."""
     kind = np.asarray(search.multipliers).dtype
     least, complete = np.zeros(n, kind), np.ones(n, np.bool_)
     rows, reduced = [np.empty((0, search.largest), np.int32)], [np.empty(0, kind)]
     found = np.zeros(n, np.int64)
-    for at, seed in enumerate(seeds.tolist()):
-        if at % at_once == 0 and limit.over:
+    for seed in seeds.tolist():
+        if limit.over:
             nodes = 0
         search.below = below
         complete[seed] = cheapest_of_seed(search, seed, nodes)
