@@ -1,4 +1,5 @@
-"""Candidates that are priced, against all closed ones listed, and against the optimum by brute force."""
+"""Candidates that are priced, by level vectors and by sets of rows, against all of them listed, and against the optimum
+by brute force."""
 
 from __future__ import annotations
 
@@ -18,6 +19,7 @@ from routes import top
 from strategies import Case, by_hypothesis, drawn_case, priceable
 
 import kanon_milp as km
+from kanon_milp.bounds.closure_pricing import ClosurePricing
 from kanon_milp.bounds.dual import DualPoint, prove
 from kanon_milp.bounds.evaluation import Evaluator
 from kanon_milp.bounds.packing_cuts import first_sets
@@ -38,9 +40,17 @@ def allows_all(case: Case) -> bool:
 
 free = by_hypothesis(partial(drawn_case, rows=(1, 9), sides=False)).map(priceable)
 masked = by_hypothesis(partial(drawn_case, rows=(1, 9), sides=False)).filter(allows_all)
+KINDS: tuple[type[PatternPricing], ...] = (PatternPricing, ClosurePricing)
+kinds = st.sampled_from(KINDS)
 
 
-def both(problem: km.Problem) -> tuple[PatternPricing, Instance]:
+def drawn(data: st.DataObject, kind: type[PatternPricing]) -> Case:
+    """One that this kind prices: masks are lists of level vectors."""
+    found: Case = data.draw(st.one_of(free, masked) if kind is PatternPricing else free)
+    return found
+
+
+def both(problem: km.Problem, kind: type[PatternPricing]) -> tuple[PatternPricing, Instance]:
     """Priced, and listed."""
     types = types_of(problem, compress_table(problem))
     listed = closed_instance(problem, types) if closures_suffice(problem) else with_all(problem, types)
@@ -53,7 +63,7 @@ def both(problem: km.Problem) -> tuple[PatternPricing, Instance]:
     # what is as cheap and covers as much as exempt rows do, and asks for more of them, is not priced
     exempt = listed.exempt & (np.diff(c.indptr) == types.count)
     alike = (np.diff(c.indptr) == types.count) & np.isin(c.cost, c.cost[exempt]) & ~exempt
-    return PatternPricing(problem, types), listed if problem.wants_many_groups else listed.subset(~alike)
+    return kind(problem, types), listed if problem.wants_many_groups else listed.subset(~alike)
 
 
 def with_all(problem: km.Problem, types: RowTypes) -> Instance:
@@ -66,16 +76,22 @@ def by_cover(instance: Instance, values: Floats) -> dict[tuple[tuple[int, ...], 
     return {(tuple(cover), int(cost)): value for cover, cost, value in zip(covers, costs, values, strict=True)}
 
 
-@given(st.one_of(free, masked), st.data())
+@given(kinds, st.data())
 @settings(deadline=None)
-def test_l_is_that_of_all_candidates_in_integers_and_in_floating_point(case: Case, data: st.DataObject) -> None:
+def test_l_is_that_of_all_candidates_in_integers_and_in_floating_point(
+    kind: type[PatternPricing], data: st.DataObject
+) -> None:
     """Hierarchies, weights, costs of levels and of labels, masks, numbers of groups, and both readings; multipliers of
     any sign."""
     numbers: dict[str, Any] = data.draw(
-        st.sampled_from([{}, {"max_groups": 2}, {"min_groups": 2}, {"min_groups": 1, "max_groups": 3}])
+        st.sampled_from(
+            [{}, {"max_groups": 2}, {"min_groups": 2}, {"min_groups": 1, "max_groups": 3}]
+            if kind is PatternPricing
+            else [{}, {"max_groups": 1}, {"max_groups": 3}]
+        )
     )
-    problem = replace(case.problem(), **numbers)
-    source, listed = both(problem)
+    problem = replace(drawn(data, kind).problem(), **numbers)
+    source, listed = both(problem, kind)
     t, d = source.types.count, data.draw(st.integers(1, 7))
     lam = np.array(data.draw(st.lists(st.integers(-5 * d, 40 * d), min_size=t, max_size=t)), np.int64)
     of_groups = np.array(data.draw(st.lists(st.integers(0, 20 * d), min_size=len(numbers), max_size=len(numbers))), int)
@@ -95,10 +111,10 @@ def labels_stand_twice(instance: Instance) -> bool:
     )
 
 
-@given(st.one_of(free, masked), st.data())
+@given(kinds, st.data())
 @settings(deadline=None)
-def test_near_candidates_are_those_below_the_limit(case: Case, data: st.DataObject) -> None:
-    source, listed = both(case.problem())
+def test_near_candidates_are_those_below_the_limit(kind: type[PatternPricing], data: st.DataObject) -> None:
+    source, listed = both(drawn(data, kind).problem(), kind)
     t = source.types.count
     lam = np.array(data.draw(st.lists(st.integers(0, 30), min_size=t, max_size=t)), np.float64)
     limit = data.draw(st.integers(0, 20)) + 0.5
@@ -122,12 +138,12 @@ def phi_below(near: Instance, found: dict[tuple[tuple[int, ...], int], float], l
     return np.array([each < limit for each in found.values()], dtype=bool)
 
 
-@given(free)
-@settings(deadline=None, max_examples=examples(30, 15))
-def test_the_bound_rises_and_stays_below_the_optimum(case: Case) -> None:
+@given(kinds, free)
+@settings(deadline=None, max_examples=examples(60, 20))
+def test_the_bound_rises_and_stays_below_the_optimum(kind: type[PatternPricing], case: Case) -> None:
     problem = case.problem()
     best = oracle.optimum(case.rows, case.k, **case.judged())
-    source, listed = both(problem)
+    source, listed = both(problem, kind)
     ascent = PricedAscent(source)
     bounds = [source.bound(ascent.best)]
     for _ in range(6):
@@ -145,9 +161,10 @@ def test_the_bound_rises_and_stays_below_the_optimum(case: Case) -> None:
     assert (point.open_share > 0).all()
 
 
-def test_numbers_that_64_bits_do_not_hold_are_refused() -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_numbers_that_64_bits_do_not_hold_are_refused(kind: type[PatternPricing]) -> None:
     case = priceable(drawn_case(Random(1), sides=False))
-    source, _ = both(case.problem())
+    source, _ = both(case.problem(), kind)
     with pytest.raises(InputError, match="too large or too fine"):
         source.exact(DualPoint(np.full(source.types.count, 1 << 60, np.int64)))
 
