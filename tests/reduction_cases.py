@@ -108,7 +108,7 @@ def keeps(problem: km.Problem, expected: Fraction | None, reductions: Sequence[R
     # `from_pairs` checks that each row is placed once, and a pair that is none would be lost
     assert Assignment.from_pairs(before, whole.rows_of_pairs(before)).cost == whole.cost
     release = expand(before, whole)
-    report = km.verify(problem, problem.table.released(release.columns), partition=release.group.tolist())
+    report = km.verify(problem, release.table(problem.table), partition=release.groups.group.tolist())
     assert report.ok
     assert report.cost is not None
     if problem.objective == "loss":

@@ -63,7 +63,7 @@ def _write(found: Applied, out: Path) -> None:
     files: dict[str, Fill | None] = dict.fromkeys(FILES)
     del files[APPLIED]
     if found.verified:
-        files.update(table_files(found.problem, found.table, found.groups))
+        files.update(table_files(found.problem, found.table, found.placed))
     files["breaking.csv"] = holding(csv_text(found.breaking, ","))
     files[APPLIED] = holding(json_text(found.as_dict()))
     make_folder(out)

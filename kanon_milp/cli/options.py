@@ -60,6 +60,10 @@ TableFile = Annotated[
 ]
 Qi = Annotated[list[str] | None, table_option("--qi", metavar="A,B,C", help="Quasi-identifiers, separated by commas.")]
 Sensitive = Annotated[list[str] | None, table_option("--sensitive", metavar="D", help="Sensitive attributes.")]
+Count = Annotated[
+    str | None,
+    table_option("--count", metavar="N", help="Frequency table: the column that says how many rows a row stands for."),
+]
 Reading = Annotated[
     SuppressedRows | None,
     table_option(
@@ -191,12 +195,16 @@ class RoleOptions:
         str | None,
         table_option(metavar="U", help="Column that says whose row it is, such as patient: k counts its values."),
     ] = None
+    count: Count = None
 
     def arguments(self, *, required: bool = True) -> dict[str, Any]:
         """These as `read_table` takes them. required: whether quasi-identifiers must be named."""
         unit = names(None if self.unit is None else [self.unit], "--unit", required=False)
         if len(unit) > 1:
             raise InputError("--unit: one column says who is protected; join several into one before")
+        count = names(None if self.count is None else [self.count], "--count", required=False)
+        if len(count) > 1:
+            raise InputError("--count: one column says how many rows a row stands for")
         return {
             "quasi_identifiers": names(self.qi, "--qi", required=required),
             "sensitive": names(self.sensitive, "--sensitive", required=False),
@@ -204,6 +212,7 @@ class RoleOptions:
             "drop": names(self.drop, "--drop", required=False),
             "keep": names(self.keep, "--keep", required=False),
             "unit": unit[0] if unit else None,
+            "count": count[0] if count else None,
         }
 
 

@@ -37,6 +37,7 @@ def compress(
     file: options.FileOptions,
     qi: options.Qi = None,
     sensitive: options.Sensitive = None,
+    count: options.Count = None,
     json: options.Json = False,
 ) -> None:
     """Count the row types of a table.
@@ -44,7 +45,7 @@ def compress(
     These are t_in and, with sensitive values, t_in*; of a released table t_out and t_out*. It may be larger than
     memory. A database counts them itself.
     """
-    roles = Roles.of(options.names(qi, "--qi"), options.names(sensitive, "--sensitive", required=False))
+    roles = Roles.of(options.names(qi, "--qi"), options.names(sensitive, "--sensitive", required=False), count=count)
     types = row_types(table, roles, **file.arguments())
     if json:
         display.print_json(types.summary())
@@ -59,6 +60,7 @@ def qid(
     qi: Annotated[
         list[str] | None, table_option(metavar="A,B,C", help="Columns that an attacker may know; default: all.")
     ] = None,
+    count: options.Count = None,
     k: Annotated[int, typer.Option(help="Rows that are alike at least, for a row to be hidden.")] = 2,
     every: Annotated[bool, typer.Option("--all", help="All minimum quasi-identifiers, not one.")] = False,
     reading: Annotated[
@@ -75,7 +77,9 @@ def qid(
     The fewest columns that identify, the uniqueness of each column, and whether all together are k-anonymous.
     """
     columns = options.names(qi, "--qi", required=False)
-    types = row_types(table, Roles.of(columns) if columns else None, **file.arguments())
+    if count and not columns:
+        raise InputError("--count: name the columns that somebody may know with --qi")
+    types = row_types(table, Roles.of(columns, count=count) if columns else None, **file.arguments())
     found = find_quasi_identifiers(types, k=k, reading=cast(Reading, reading), every=every, solver=solver)
     if json:
         display.print_json(found.as_dict())

@@ -144,7 +144,9 @@ def verify(
     if certificate is not None and asked is not None:
         found["certificate"] = check_certificate(asked.problem, certificate)
     elif certificate is not None:
-        claimed: dict[str, Any] = {name: columns[name] or None for name in ("quasi_identifiers", "sensitive", "unit")}
+        claimed: dict[str, Any] = {
+            name: columns[name] or None for name in ("quasi_identifiers", "sensitive", "unit", "count")
+        }
         found["certificate"] = check_certificate_files(
             original,
             certificate,

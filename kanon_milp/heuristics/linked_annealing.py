@@ -36,6 +36,7 @@ class LinkedAnnealingParameters:
     first_moves: int = number(40, "the same in the descent before the first one", least=1)
     patience: int = number(3, "annealings that find nothing, until it ends", least=1)
     parts: int = number(10, "of an annealing, after which the best table is looked for", least=1)
+    most_rows: int = number(5_000_000, "rows, which are moved one by one; tables of more are left as they are", least=1)
     small_cover: int = number(300, "rows; candidates that cover more are drawn less often", least=1)
 
 
@@ -58,7 +59,7 @@ def anneal_sets(
     """
     cell = cell_cost(linked.instance)
     chance, alias = draw_by(linked, phi, cell, params.small_cover)
-    board = LinkedBoard.of(linked, start, cell, seed)
+    board = None if start.rows.sum() > params.most_rows else LinkedBoard.of(linked, start, cell, seed)
     if board is None:
         return start
     rows = len(board.option)

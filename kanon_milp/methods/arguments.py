@@ -14,6 +14,7 @@ import numpy as np
 from kanon_milp import solvers
 from kanon_milp.errors import InputError
 from kanon_milp.formulations.whole_groups import MOST_GROUPS, number_of_sets
+from kanon_milp.presolve.assignment import RowGroups
 from kanon_milp.presolve.infeasibility import side_constraints
 from kanon_milp.presolve.whole_groups import GroupInstance
 from kanon_milp.problem.arguments import file_path, instance_of, integer, real_number, text, wrong
@@ -21,7 +22,7 @@ from kanon_milp.problem.databases import as_files
 from kanon_milp.problem.group_costs import NumericCost
 from kanon_milp.problem.privacy import AlphaKAnonymity, KAnonymity, LDiversity, Requirement
 from kanon_milp.problem.problem import Problem
-from kanon_milp.problem.table import is_text
+from kanon_milp.problem.table import Table, is_text
 from kanon_milp.solvers import OnProgress, SolverAdapter, SolverOptions
 from kanon_milp.system.arrays import Ints
 from kanon_milp.system.clock import OnStage
@@ -75,12 +76,22 @@ def checked_options(
     return options
 
 
+MOST_MOVED = 5_000_000  # rows of a frequency table that the search holds one by one; 20 candidates each are 400 MB
+
+
 def count(value: object, what: str, least: int = 1, most: int = LARGEST_COUNT) -> int:
     """An integer that solvers can hold, too."""
     number = integer(value, what, least)
     if number > most:
         raise InputError(f"{what} must be at most {most}")
     return number
+
+
+def row_groups(value: object, table: Table, what: str) -> RowGroups:
+    """A group of each row as the table has them; raises InputError for what is none."""
+    if isinstance(value, RowGroups):
+        return value
+    return RowGroups.of_table(group_numbers(value, len(table.rows_of), what), table)
 
 
 def group_numbers(value: object, rows: int, what: str) -> Ints:
@@ -152,6 +163,11 @@ def groups_not_merging(problem: Problem) -> str:
 def not_searched(problem: Problem) -> str:
     """For the hybrid method, which has side constraints after the problem without them; empty if nothing is in the
     way."""
+    if problem.attributes and problem.table.counts is not None and problem.table.n > MOST_MOVED:
+        return (
+            f"its search moves the rows of sensitive values one by one, and the counts add up to {problem.table.n:,}, "
+            f"more than {MOST_MOVED:,}; take milp"
+        )
     return groups_not_alone(problem.without_sides())
 
 

@@ -22,6 +22,7 @@ from kanon_milp.methods.model_conflict import conflict_in_model
 from kanon_milp.methods.outcome import UNKNOWN, Bound, Outcome, objective_of, scale_of
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session, limit_of
+from kanon_milp.presolve.assignment import RowGroups
 from kanon_milp.presolve.infeasibility import find_conflict, side_constraints
 from kanon_milp.presolve.partition import assignment_of_groups
 from kanon_milp.presolve.preparation import presolve
@@ -33,7 +34,6 @@ from kanon_milp.solvers.checked import solve_checked, with_integers_rounded
 from kanon_milp.solvers.model import FEASIBILITY, beyond_floats, check_numbers
 from kanon_milp.solvers.proof import INTEGRAL_GAP, REGISTERED
 from kanon_milp.solvers.pyomo_arrays import PyomoArrays
-from kanon_milp.system.arrays import Ints
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import Limit, Over
 from kanon_milp.system.parameters import number, parameters
@@ -213,7 +213,7 @@ def solve_direct(
     own: bool,
     explain: Callable[[], str] | None = None,
     known: Outcome | None = None,
-    begin: Ints | None = None,
+    begin: RowGroups | None = None,
 ) -> Result:
     """Hand a problem's model over, solve it, assign rows, verify, and say what is proven.
 
@@ -316,7 +316,7 @@ def solve_direct(
 
 
 def _start_of_user(
-    session: Session, model: RestrictedModel, groups: Ints | None
+    session: Session, model: RestrictedModel, groups: RowGroups | None
 ) -> tuple[dict[int, float] | None, str]:
     """A table as a start for a user's model, and why it is of no use. The solver finds the user's own variables."""
     if groups is None:

@@ -198,9 +198,9 @@ def _verified(
     with clock.step("assign"):
         assignment = _assignment(where, found, declared)
         release = expand(declared.prepared.before, declared.prepared.restore(assignment))
-        table = problem.table.released(release.columns)
+        table = release.table(problem.table)
     with clock.step("verify"):
-        report = verify(problem, table, partition=release.group.tolist())
+        report = verify(problem, table, partition=release.groups.group.tolist())
     objective = _objective(declared, found, report)
     bound = _own_bound(declared, clock, bound_seconds) if report.ok else None
     if bound is not None and objective is not None and bound > objective:
@@ -217,7 +217,7 @@ def _verified(
         exact_objective=objective,
         exact_bound=bound,
         table=table if report.ok else None,
-        groups=release.group if report.ok else None,
+        placed=release.groups if report.ok else None,
         report=report,
         solver=SolverRun(f"import:{found.solver}", "", declared.formulation, SolverOptions(), "import"),
         before=declared.prepared.size_before,
@@ -417,7 +417,7 @@ def _notes(declared: DeclaredModel, known: Number | None) -> Notes:
 
 def _table_hash(problem: Problem) -> str:
     table = problem.table
-    return table_hash(table.keys, [*table.quasi_identifiers, *table.counted_attributes])
+    return table_hash(table.keys, [*table.quasi_identifiers, *table.counted_attributes], table.rows_of)
 
 
 def labels_of(prepared: Prepared) -> tuple[list[str], list[str]]:

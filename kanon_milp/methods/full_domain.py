@@ -156,7 +156,7 @@ def solve_full_domain(
     partition, suppressed = lattice.partition(best.vector)
     released = released_partition(instance, partition)
     assert released is not None  # the lattice has all vectors
-    found = problem.table.released(expand(*released).columns)
+    found = expand(*released).table(problem.table)
     levels = dict(zip(instance.types.names, best.vector, strict=True))
     report = verify(problem, found)
     return FullDomainResult(problem, asked, levels, found, suppressed, best.value, report, looked_at, lattice.size)

@@ -9,6 +9,7 @@ from typing import Any, Literal, overload
 
 from kanon_milp.errors import counted
 from kanon_milp.formulations.goals import Differ
+from kanon_milp.presolve.assignment import RowGroups
 from kanon_milp.problem.exact import in_words, plain
 from kanon_milp.system.arrays import Ints
 from kanon_milp.verify import Report
@@ -70,13 +71,13 @@ def judged(stages: Sequence[Stage]) -> tuple[Stage, ...]:
 class PooledTable:
     """A table of a pool, released and verified.
 
-    table: in the user's own kind of data frame. groups: int64 (n,), group of each row from 1. exact_objective: of what
-    is optimized. report: the verifier's. rows_that_differ: how many rows are released otherwise than in the first table
-    of the pool; rows that are alike may change places. kept: column → cells that are released as they were.
+    table: in the user's own kind of data frame. placed: as in `Result`. exact_objective: of what is optimized.
+    report: the verifier's. rows_that_differ: how many rows are released otherwise than in the first table of the pool;
+    rows that are alike may change places. kept: column → cells that are released as they were.
     """
 
     table: Any
-    groups: Ints
+    placed: RowGroups
     report: Report
     exact_objective: Fraction
     rows_that_differ: int
@@ -85,6 +86,11 @@ class PooledTable:
     def __repr__(self) -> str:
         """Figures, and no cell."""
         return f"<PooledTable: objective {in_words(self.exact_objective)}, {self.rows_that_differ:,} rows differ>"
+
+    @property
+    def groups(self) -> Ints:
+        """The group of each released row from 1, int64."""
+        return self.placed.group
 
     @property
     def objective(self) -> int | float | None:

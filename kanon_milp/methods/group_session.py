@@ -15,6 +15,7 @@ from kanon_milp.methods.outcome import Bound, Found, Outcome, Scale, verified_ob
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import limit_of, result_of
 from kanon_milp.methods.tracker import GroupTracker, PhaseRun
+from kanon_milp.presolve.assignment import RowGroups
 from kanon_milp.presolve.preparation import Size
 from kanon_milp.presolve.whole_groups import GroupInstance, GroupTable
 from kanon_milp.problem.problem import Problem
@@ -135,7 +136,8 @@ class GroupSession:
             table = self.problem.table.released(self.instance.cost.release(best.group))
         with self.clock.step("verify"):
             report = verify(self.problem, table, partition=group.tolist(), minimal=False)
-        return Found(table, group, report, verified_objective(self.problem, report))
+        placed = RowGroups.of_table(group, self.problem.table)
+        return Found(table, placed, report, verified_objective(self.problem, report))
 
     def _end(self, outcome: Outcome) -> Result:
         types = self.instance.types.count

@@ -44,11 +44,11 @@ def solve_stages(asked: Request, goals: Sequence[str]) -> Result:
     if limit.seconds is not None and asked.surely_too_large():
         models = 1 if linear else 0  # all of these are one problem
     first = asked.first(1 / (1 + models))
-    if first.table is None or first.groups is None or first.exact_objective is None:
+    if first.table is None or first.placed is None or first.exact_objective is None:
         return first if first.proof == "infeasible" else replace(first, message=_joined(first.message, NO_TABLE))
     assert first.report is not None
     stage = Stage(first_goal(problem), first.exact_objective, first.exact_bound, backed_by=first.backed_by)
-    found = Found(first.table, first.groups, first.report, first.exact_objective)
+    found = Found(first.table, first.placed, first.report, first.exact_objective)
     opened = asked.opened(first)
     if isinstance(opened, OpenModel):
         stages = _by_models(opened, stage, goals, found, limit)
@@ -72,7 +72,7 @@ def solve_stages(asked: Request, goals: Sequence[str]) -> Result:
     return replace(
         first,
         table=last.table,
-        groups=last.groups,
+        placed=last.groups,
         report=last.report,
         parts=None,
         exact_objective=proven[0].value,
@@ -88,8 +88,8 @@ def measured(problem: Problem, goal: str, found: Found) -> Fraction:
     if goal in ("groups", "fewer groups"):
         return Fraction(found.report.groups)
     if goal == "discernibility":
-        sizes = np.bincount(found.groups)
-        return Fraction(int((sizes * sizes).sum()))
+        sizes = np.bincount(found.groups.group, weights=found.groups.rows).astype(np.int64)
+        return Fraction(sum(size * size for size in sizes.tolist()))
     if goal == "loss":
         cost = found.report.cost
     else:
@@ -203,9 +203,9 @@ def _by_weights(
     except InputError as error:
         why = f"with its weights it cannot be solved as one problem: {error}"
         return _left(problem, first, goals, found, why)
-    if again.table is not None and again.groups is not None:
-        report = verify(problem, again.table, partition=again.groups.tolist())
-        better = Found(again.table, again.groups, report, report.cost)
+    if again.table is not None and again.placed is not None:
+        report = verify(problem, again.table, partition=again.placed.group.tolist())
+        better = Found(again.table, again.placed, report, report.cost)
         if report.ok and [measured(problem, name, better) for name in names] <= before:
             found = better
     values = [measured(problem, name, found) for name in names]

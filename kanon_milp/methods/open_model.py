@@ -22,7 +22,7 @@ from kanon_milp.formulations.restricted import Answer, RestrictedModel, solve_re
 from kanon_milp.methods.outcome import Found
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
-from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.assignment import Assignment, RowGroups
 from kanon_milp.presolve.instance import Instance, compress_table, recode, types_of, with_candidates
 from kanon_milp.presolve.partition import assignment_of_groups
 from kanon_milp.presolve.preparation import presolve
@@ -31,7 +31,6 @@ from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import SolverAdapter, SolverOptions, StopReason
 from kanon_milp.solvers.model import beyond_floats, check_numbers
 from kanon_milp.solvers.pyomo_arrays import to_arrays
-from kanon_milp.system.arrays import Ints
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import Limit, Over
 from kanon_milp.system.parameters import Parameters, number, parameters
@@ -157,7 +156,7 @@ class OpenModel:
         rows: Mapping[tuple[int, int], int] = dict(zip(pairs, table.rows.tolist(), strict=True))
         exclude(self.model, rows, differ=differ)
 
-    def of_groups(self, groups: Ints) -> Assignment | None:
+    def of_groups(self, groups: RowGroups) -> Assignment | None:
         """The groups of a table, each released as cheaply as possible; None where one of them has no candidate."""
         return assignment_of_groups(self.session.prepared, groups)
 

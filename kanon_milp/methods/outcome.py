@@ -12,13 +12,14 @@ import pyomo.core as pyo
 
 from kanon_milp.methods.extension import states_loss
 from kanon_milp.methods.tracker import PhaseRun, Proof, Trajectory
+from kanon_milp.presolve.assignment import RowGroups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import SolverAdapter, SolverResult
 from kanon_milp.solvers.checked import precision_size
 from kanon_milp.solvers.proof import REGISTERED, Grid, rescaled
 from kanon_milp.solvers.pyomo_arrays import PyomoArrays
-from kanon_milp.system.arrays import Floats, Ints
+from kanon_milp.system.arrays import Floats
 from kanon_milp.verify import Report
 
 if TYPE_CHECKING:
@@ -106,11 +107,11 @@ UNKNOWN = Bound()
 class Found:
     """A table in the user's own kind of data frame, as the verifier sees it.
 
-    groups: int64 (n,), group of each row from 1. objective: None where the verifier cannot tell it.
+    groups: of the released rows, from 1. objective: None where the verifier cannot tell it.
     """
 
     table: Any
-    groups: Ints
+    groups: RowGroups
     report: Report
     objective: Fraction | None
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from kanon_milp.errors import InputError
 from kanon_milp.methods.tracker import PhaseRun, Trajectory
-from kanon_milp.system.arrays import Ints
+from kanon_milp.presolve.assignment import RowGroups
 from kanon_milp.system.charts import altair, shown
 
 ACCENT, QUIET = "#0b6a88", "#7d8790"
@@ -21,13 +21,13 @@ FEW = 40  # sizes that each have a column of their own
 def plot(
     trajectory: Trajectory,
     seconds: float,
-    groups: Ints | None,
+    groups: RowGroups | None,
     goal: str = "objective",
     phases: Sequence[PhaseRun] = (),
 ) -> Any:
     """Incumbent and bound over time, above the phases that ran, next to the sizes of groups; whichever there is.
 
-    seconds: until when the last values hold. groups: group of each row, from 1. goal: what the objective is, in a word.
+    seconds: until when the last values hold. groups: of the released rows. goal: what the objective is, in a word.
     Raises InputError where altair is missing, and where there is nothing to draw.
     """
     alt = altair("a picture of a result")
@@ -57,7 +57,7 @@ def plot(
         if phases:
             panels[-1] = alt.vconcat(panels[-1].properties(width=WIDTH, height=HEIGHT), _gantt(alt, phases))
     if groups is not None:
-        rows_of = np.bincount(groups)
+        rows_of = np.bincount(groups.group, weights=groups.rows).astype(np.int64)
         sizes, counts = np.unique(rows_of[rows_of > 0], return_counts=True)
         bars = [{"rows": size, "groups": count} for size, count in zip(sizes.tolist(), counts.tolist(), strict=True)]
         columns = alt.Chart(alt.Data(values=bars), title="group sizes")

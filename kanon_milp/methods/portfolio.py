@@ -20,12 +20,12 @@ from kanon_milp.methods.phases import Estimate, Known, LastModel, Phase
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session, limit_of
 from kanon_milp.methods.started import solve_started
+from kanon_milp.presolve.assignment import RowGroups
 from kanon_milp.presolve.partition import assignment_of_groups
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import SolverAdapter, SolverOptions, StopReason
 from kanon_milp.solvers.proof import REGISTERED, Backing
-from kanon_milp.system.arrays import Ints
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import Limit
 from kanon_milp.system.parameters import Parameters, number, parameters
@@ -46,10 +46,10 @@ class PortfolioParams:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What direct MILP has found. groups: int64 (n,), group of each row, None where there is no table."""
+    """What direct MILP has found. groups: of the released rows, None where there is no table."""
 
     stop_reason: str
-    groups: Ints | None
+    groups: RowGroups | None
     bound: Fraction | None
     backed_by: tuple[Backing, ...]
     message: str
@@ -148,5 +148,5 @@ def _direct(
     # the names of a user's code are added in the end
     backed_by = cast("tuple[Backing, ...]", result.backed_by)
     return Answer(
-        result.stop_reason, result.groups, result.exact_bound, backed_by, result.message, frozenset(params.used)
+        result.stop_reason, result.placed, result.exact_bound, backed_by, result.message, frozenset(params.used)
     )

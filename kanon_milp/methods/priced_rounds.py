@@ -40,13 +40,13 @@ from kanon_milp.methods.scheduler import begun, run_phases
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.sizes_phases import Construction, CutParams, TableSearch
 from kanon_milp.methods.tracker import PhaseRun, Tracker
-from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.assignment import Assignment, RowGroups
 from kanon_milp.presolve.instance import Instance, with_candidates
 from kanon_milp.presolve.partition import Partition, partition_of_groups, released_partition
 from kanon_milp.presolve.preparation import Prepared, priced_by_vectors
 from kanon_milp.solvers import Progress
 from kanon_milp.solvers.proof import Backing
-from kanon_milp.system.arrays import Floats, Ints
+from kanon_milp.system.arrays import Floats
 from kanon_milp.system.limit import Limit
 from kanon_milp.system.parameters import Parameters, number, parameters
 
@@ -83,7 +83,7 @@ def solve_priced(session: Session, tracker: Tracker | None = None) -> Result:
     return search.run()
 
 
-def solve_priced_groups(session: Session, free: Result, tables: Sequence[Ints]) -> Result:
+def solve_priced_groups(session: Session, free: Result, tables: Sequence[RowGroups]) -> Result:
     """The same with limits on numbers of groups. session: of the problem with them. free: the result without; tables:
     group of each row, of tables that may satisfy them, the last one of the problem without them."""
     search = _GroupsSearch(session, limit_of_search(session), free=free)
@@ -317,7 +317,7 @@ class _GroupsSearch(_PricedSearch):
     free: Result | None = None
     before: tuple[Instance, Assignment] | None = None
 
-    def begin_from(self, tables: Sequence[Ints]) -> None:
+    def begin_from(self, tables: Sequence[RowGroups]) -> None:
         """From these tables, and from where the bound without the limits stands, or that over some level vectors."""
         session, free, before = self.session, self.free, self.session.prepared.before
         self._read_parameters()

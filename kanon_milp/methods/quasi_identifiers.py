@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import polars as pl
 import pyomo.core as pyo
 
 from kanon_milp.errors import InputError, SolverError, counted
@@ -157,14 +158,15 @@ def find_quasi_identifiers(
 def _compressed(table: Any, columns: Sequence[str] | None) -> RowTypes:
     if isinstance(table, RowTypes):
         return table
+    counts = None
     if isinstance(table, Table):
-        frame, names = table.keys, table.quasi_identifiers
+        frame, names, counts = table.keys, table.quasi_identifiers, pl.Series(table.rows_of)
     elif type(table).__module__.startswith("polars"):
         frame, names = table, tuple(table.collect_schema().names())
     else:
         opened, _ = open_frame(table, "table")
         frame, names = opened.to_polars(), tuple(opened.columns)
-    return compress(frame, names if columns is None else column_names(columns, "columns"))
+    return compress(frame, names if columns is None else column_names(columns, "columns"), rows=counts)
 
 
 def differing_columns(table: Any) -> Flags:

@@ -20,6 +20,7 @@ from kanon_milp.methods.extension import Extension
 from kanon_milp.methods.further import Pool, Stage, judged
 from kanon_milp.methods.plot import plot
 from kanon_milp.methods.tracker import PhaseRun, Proof, Trajectory
+from kanon_milp.presolve.assignment import RowGroups
 from kanon_milp.presolve.closures import closures_suffice
 from kanon_milp.presolve.instance import compress_table, types_of
 from kanon_milp.presolve.preparation import Size, many_vectors
@@ -118,8 +119,8 @@ class Result:
     NAME", "requirement NAME", "distance CLASS", ...
     exact_objective, exact_bound: of what was optimized (`optimized`), in the user's units: loss, number of groups, or
     the objective of a model that was changed; objective of the released table.
-    table: the released table in the user's own kind of data frame, or None. groups: int64 (n,), group of each row
-    from 1.
+    table: the released table in the user's own kind of data frame, or None. placed: which group
+    each released row is in, from 1, of which row of the problem's table it is, and how many rows it stands for.
     parts: the same of a method that divides the rows first, before those of its groups that are released alike became
     one; None of others.
     report: the verifier's. seconds: wall clock per step. trajectory: (seconds, incumbent, bound) over time. files:
@@ -138,7 +139,7 @@ class Result:
     exact_objective: Fraction | None
     exact_bound: Fraction | None
     table: Any | None
-    groups: Ints | None
+    placed: RowGroups | None
     report: Report | None
     solver: SolverRun
     before: Size
@@ -153,7 +154,7 @@ class Result:
     required: Floats | None = field(default=None, repr=False)
     backed_by: tuple[str, ...] = ()
     files: Mapping[str, str | None] = field(default_factory=dict)
-    parts: Ints | None = field(default=None, repr=False)
+    parts: RowGroups | None = field(default=None, repr=False)
     extension: Extension | None = None
     unit: Fraction = Fraction(1)
     phases: tuple[PhaseRun, ...] = ()
@@ -161,6 +162,12 @@ class Result:
     levels: Mapping[str, int] | None = None
     stages: tuple[Stage, ...] = ()
     pool: Pool | None = None
+
+    @property
+    def groups(self) -> Ints | None:
+        """The group of each released row from 1, int64; of a table without counts these are the rows of the problem's
+        table, in their order."""
+        return None if self.placed is None else self.placed.group
 
     @property
     def labels(self) -> Any | None:
@@ -431,7 +438,7 @@ class Result:
 
         Raises InputError where altair is not installed (extra `report`), and where there is neither.
         """
-        return plot(self.trajectory, self.seconds["total"], self.groups, self.optimized, self.phases)
+        return plot(self.trajectory, self.seconds["total"], self.placed, self.optimized, self.phases)
 
     def as_dict(self) -> dict[str, Any]:
         """The object of `result.json`."""

@@ -22,7 +22,7 @@ from kanon_milp.methods.description import users_code
 from kanon_milp.methods.extension import Extension, unit_of
 from kanon_milp.methods.outcome import UNKNOWN, Bound, Found, Outcome, Scale, verified_objective
 from kanon_milp.methods.result import NO_SOLVER, Result, SolverRun
-from kanon_milp.presolve.assignment import Assignment, expand
+from kanon_milp.presolve.assignment import Assignment, RowGroups, expand
 from kanon_milp.presolve.infeasibility import explain_infeasible
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.partition import Partition, assignment_of_groups, partition_of_groups, released_partition
@@ -31,7 +31,6 @@ from kanon_milp.problem.arguments import instance_of, text, wrong
 from kanon_milp.problem.exact import exact_parameter, in_words
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import Capability, OnProgress, SolverAdapter, SolverOptions
-from kanon_milp.system.arrays import Ints
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import Limit
 from kanon_milp.system.parameters import Parameters
@@ -67,7 +66,7 @@ class Session:
     on_progress: OnProgress | None = None
     files: Mapping[str, str | None] = field(default_factory=dict)
     solver_used: bool = True
-    start: Ints | None = None
+    start: RowGroups | None = None
     known: Assignment | None = None
     extension: Extension | None = None
     parameters: Parameters = field(default_factory=Parameters)
@@ -118,9 +117,10 @@ class Session:
     def _without_candidates(self, best: Assignment | None) -> Assignment | None:
         """The best of a table by greedy that was cut short and of those that need no candidates, which may be so many
         that the level vectors are sooner gone through, or the rows divided."""
-        types = self.prepared.before.types.type_of_rows(self.problem.table.keys).astype(np.int64)
         for partition in self.quick_partitions(self.limit.share(FIRST_SHARE)):
-            found = assignment_of_groups(self.prepared, partition.of_rows(types))
+            found = assignment_of_groups(
+                self.prepared, partition.of_rows(self.problem.table, self.prepared.before.types)
+            )
             if found is not None and (best is None or found.cost < best.cost):
                 best = found
         return best
@@ -184,15 +184,16 @@ class Session:
         """The table of an assignment over the instance before the reductions, verified."""
         with self.clock.step("assign"):
             release = expand(self.prepared.before, assignment)
-            table = self.problem.table.released(release.columns)
+            table = release.table(self.problem.table)
         types = self.prepared.before.types
         values = sum(len(domain) for domain in types.domains[: len(types.names)])
-        held = np.minimum(np.bincount(release.group), len(self.prepared.before.table_group.tuples)).astype(np.float64)
+        sizes = np.bincount(release.groups.group, weights=release.groups.rows)
+        held = np.minimum(sizes, len(self.prepared.before.table_group.tuples))
         seconds = values * VALUE_SECONDS + float((held * held).sum()) * JOINT_SECONDS
         minimal = seconds < self.limit.left
         with self.clock.step("verify"):
-            report = verify(self.problem, table, partition=release.group.tolist(), minimal=minimal)
-        return Found(table, release.group, report, verified_objective(self.problem, report))
+            report = verify(self.problem, table, partition=release.groups.group.tolist(), minimal=minimal)
+        return Found(table, release.groups, report, verified_objective(self.problem, report))
 
     def finish(self, assignment: Assignment | None, *, bound: Fraction | None = None, message: str = "") -> Result:
         """End a method of one's own with the assignment it has found over `instance`, or None.
@@ -239,10 +240,9 @@ class Session:
         instance, assignment = found
         result = self._over(instance).finish(assignment, bound=bound, message=message)
         # with a bound, or a table to start with, a better table may have taken its place
-        if result.groups is None or bound is not None or self.start is not None:
+        if result.placed is None or bound is not None or self.start is not None:
             return result
-        types = self.prepared.before.types
-        return replace(result, parts=partition.of_rows(types.type_of_rows(self.problem.table.keys).astype(np.int64)))
+        return replace(result, parts=partition.of_rows(self.problem.table, self.prepared.before.types))
 
     def _over(self, instance: Instance) -> Session:
         """The same over another instance of the problem, without reductions."""
@@ -385,7 +385,7 @@ def result_of(
         exact_objective=None if found is None else found.objective,
         exact_bound=bound.value,
         table=None if shown is None else shown.table,
-        groups=None if shown is None else shown.groups,
+        placed=None if shown is None else shown.groups,
         report=None if found is None else found.report,
         solver=SolverRun(
             call.adapter.name if call.solver_used else NO_SOLVER,

@@ -318,8 +318,8 @@ class JointTable(_LinkedPhase):
             parameters=session.parameters,
         )
         result = settled(joint) or solve_hybrid(joint)
-        if result.groups is not None:
-            known.keep(assignment_of_groups(session.prepared, result.groups))
+        if result.placed is not None:
+            known.keep(assignment_of_groups(session.prepared, result.placed))
 
 
 class SetNeighbourhoods(_LinkedPhase):

@@ -24,14 +24,13 @@ from kanon_milp.methods.priced_rounds import solve_priced_groups
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
-from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.assignment import Assignment, RowGroups
 from kanon_milp.presolve.infeasibility import refuse_side_constraints, side_constraints
 from kanon_milp.presolve.instance import Instance, compress_table, types_of
 from kanon_milp.presolve.partition import Partition, assignment_of_groups, partition_of_groups, released_partition
 from kanon_milp.problem.exact import in_words
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers.proof import REGISTERED, Backing
-from kanon_milp.system.arrays import Ints
 from kanon_milp.system.limit import AlsoSet
 from kanon_milp.system.parameters import number, parameters
 from kanon_milp.verify import verify
@@ -88,8 +87,8 @@ def solve_free_first(
     elif found is None and tracker.kept is not None:
         kept = free.release(tracker.kept)
         found = kept if kept.report.ok else None
-    if first.groups is not None and problem.most_groups is not None:
-        fewer = _in_fewer_groups(free, first.groups, problem.most_groups)
+    if first.placed is not None and problem.most_groups is not None:
+        fewer = _in_fewer_groups(free, first.placed, problem.most_groups)
         losses = [each.objective for each in (fewer, found) if each is not None and each.objective is not None]
         if fewer is not None and fewer.objective == min(losses, default=None):
             found = fewer
@@ -113,8 +112,8 @@ def solve_free_first(
         if known is not None and known.within(problem, rest.instance.levels.unit):
             rest = replace(rest, known=known)
     free_table = None
-    if first.groups is not None and problem.min_groups is not None:
-        free_table = assignment_of_groups(rest.prepared, first.groups)
+    if first.placed is not None and problem.min_groups is not None:
+        free_table = assignment_of_groups(rest.prepared, first.placed)
         if free_table is not None and not _large_enough(rest.instance, free_table):
             free_table = None  # fully suppressed rows that need no partners, which groups do not tell from others
     result = settled(rest) or _rest_solved(rest, so_far, free_table)
@@ -139,7 +138,7 @@ def _priced_groups(free: Session, first: Result, found: Found | None) -> Result:
     problem, before = free.problem, free.prepared.before
     before = replace(before, problem=problem)
     session = replace(free, prepared=replace(free.prepared, before=before, instance=before))
-    tables = [each for each in (None if found is None else found.groups, first.groups) if each is not None]
+    tables = [each for each in (None if found is None else found.groups, first.placed) if each is not None]
     result = solve_priced_groups(session, first, tables)
     bound = Bound(result.exact_bound, result.backed_by)
     refused = None if result.table is not None else _above_cost_bound(problem, bound, result)
@@ -183,8 +182,8 @@ def _rest_solved(session: Session, so_far: Outcome, free: Assignment | None) -> 
         bound = Bound(result.exact_bound, result.backed_by)
         so_far = replace(so_far, bound=bound, trajectory=result.trajectory)
         ran = replace(ran, phases=result.phases, dual=result.dual)
-        if result.groups is not None:
-            session = replace(session, known=assignment_of_groups(session.prepared, result.groups))
+        if result.placed is not None:
+            session = replace(session, known=assignment_of_groups(session.prepared, result.placed))
     if session.method == "search" and session.options.time_limit is None:
         seconds = session.parameters.of(HybridParams).seconds
         session = replace(session, options=replace(session.options, time_limit=seconds))
@@ -211,7 +210,7 @@ class Satisfying(Tracker):
     problem: Problem | None = None
     ended: threading.Event = field(default_factory=threading.Event)
     kept: Assignment | None = None
-    groups: Ints | None = None
+    groups: RowGroups | None = None
 
     def better(self, table: Assignment | None) -> None:
         """As for every tracker."""
@@ -221,7 +220,7 @@ class Satisfying(Tracker):
                 self.kept, self.groups = table, None
         super().better(table)
 
-    def released(self, table: Assignment, groups: Ints) -> None:
+    def released(self, table: Assignment, groups: RowGroups) -> None:
         """As for every tracker."""
         super().released(table, groups)
         with self._lock:
@@ -258,13 +257,13 @@ def _timer(free: Session, tracker: Satisfying, *, waits: bool) -> threading.Time
 
 def _found(first: Result, problem: Problem) -> Found | None:
     """The table of a result, if it is one of the problem with side constraints."""
-    if first.table is None or first.groups is None:
+    if first.table is None or first.placed is None:
         return None
-    report = verify(problem, first.table, partition=first.groups.tolist())
-    return Found(first.table, first.groups, report, first.exact_objective) if report.ok else None
+    report = verify(problem, first.table, partition=first.placed.group.tolist())
+    return Found(first.table, first.placed, report, first.exact_objective) if report.ok else None
 
 
-def _in_fewer_groups(session: Session, groups: Ints, most: int) -> Found | None:
+def _in_fewer_groups(session: Session, groups: RowGroups, most: int) -> Found | None:
     """A table with the groups whose rows would lose most if they were suppressed; all others are one group."""
     before = session.prepared.before
     made = released_partition(before, partition_of_groups(before, groups))

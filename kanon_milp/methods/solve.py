@@ -24,7 +24,7 @@ from kanon_milp.methods.arguments import (
     check_callbacks,
     checked_options,
     count,
-    group_numbers,
+    row_groups,
 )
 from kanon_milp.methods.description import fingerprints
 from kanon_milp.methods.direct import settled, solve_direct
@@ -41,6 +41,7 @@ from kanon_milp.methods.session import Session, limit_of
 from kanon_milp.methods.side_constraints import has_free_problem, solve_free_first
 from kanon_milp.methods.table_pool import checked_pool, solve_pool
 from kanon_milp.methods.tracker import Tracker
+from kanon_milp.presolve.assignment import RowGroups
 from kanon_milp.presolve.instance import mutation_guard
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.presolve.resources import ModelSize
@@ -73,7 +74,7 @@ def solve(
     log_file: str | Path | None = None,
     solver_options: dict[str, object] | None = None,
     dask: str | None = None,
-    start: Sequence[int] | Ints | None = None,
+    start: Sequence[int] | Ints | RowGroups | None = None,
     progress: bool = False,
     on_progress: OnProgress | None = None,
     on_stage: OnStage | None = None,
@@ -142,7 +143,7 @@ def solve(
     if dask is not None:
         text(dask, "dask, the address of a scheduler")
     tuned = Parameters({} if parameters is None else instance_of(parameters, Mapping, "parameters", "a mapping"))
-    begin = None if start is None else group_numbers(start, problem.table.n, "start")
+    begin = None if start is None else row_groups(start, problem.table, "start")
     adapter, chosen = adapter_of(solver), get_formulation(formulation)
     if problem.group_cost is not None and chosen.name not in ("strong", "groups"):
         raise InputError(f"the formulation {chosen.name} has levels of cells; {problem.recoding.kind} has groups alone")
@@ -197,7 +198,7 @@ def solve(
                 instance = GroupInstance.of(problem)
             runs = named or registry.choose_for_groups(problem, given)
             asked = (adapter, options, clock, runs.name, stop, iteration_limit, dask, on_progress, files)
-            session = GroupSession(instance, *asked, "solver" in runs.takes, begin, tuned)
+            session = GroupSession(instance, *asked, "solver" in runs.takes, begin.group if begin else None, tuned)
             assert runs.groups is not None
             result = session.end_infeasible() if instance.obstacle is not None else runs.groups.run(session)
         elif (named is None or named.name == "search") and has_free_problem(problem):
@@ -290,10 +291,10 @@ def _run(method: registry.Method, session: Session) -> Result:
     claimed = replace(Outcome(), registered=bound, trajectory=result.trajectory)
     reason = "finished" if result.stop_reason == "optimal" else result.stop_reason
     claimed = claimed.stopped(reason, result.message)
-    if result.table is None or result.groups is None:
+    if result.table is None or result.placed is None:
         return session.end(claimed)
-    report = verify(session.problem, result.table, partition=result.groups.tolist())
-    found = Found(result.table, result.groups, report, verified_objective(session.problem, report))
+    report = verify(session.problem, result.table, partition=result.placed.group.tolist())
+    found = Found(result.table, result.placed, report, verified_objective(session.problem, report))
     if not report.ok or found.objective != result.exact_objective:
         said = f"the method {method.name} says of its table what the verifier refuses"
         return session.end(Outcome(message=said, found=found))
@@ -361,7 +362,7 @@ def solve_model(
     expect_problem(problem, "solve_model")
     instance_of(model, pyo.ConcreteModel, "model", "a Pyomo model of build_model(problem)")
     options = checked_options(problem, time_limit, threads, seed, gap, log_file, solver_options, node_limit)
-    begin = None if start is None else group_numbers(start, problem.table.n, "start")
+    begin = None if start is None else row_groups(start, problem.table, "start")
     check_callbacks(on_progress, on_stage, interrupt)
     files = fingerprints(problem)
     chosen, adapter = get_formulation(formulation), adapter_of(solver)

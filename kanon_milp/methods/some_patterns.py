@@ -156,16 +156,16 @@ class _Search:
         """The table of a round, where it is better, and better still where its groups can keep more."""
         self.phases += result.phases
         if (
-            result.groups is None
+            result.placed is None
             or result.report is None
             or self.round_ is None
             or not self._better(result.exact_objective)
         ):
             return
-        self._release(partition_of_groups(self.session.prepared.before, result.groups))
-        assignment = assignment_of_groups(self.round_, result.groups)
+        self._release(partition_of_groups(self.session.prepared.before, result.placed))
+        assignment = assignment_of_groups(self.round_, result.placed)
         if assignment is not None:
-            found = Found(result.table, result.groups, result.report, result.exact_objective)
+            found = Found(result.table, result.placed, result.report, result.exact_objective)
             self._keep(found, self.round_.instance, assignment)
         self._note()
 

@@ -64,7 +64,7 @@ def _from_search(session: Session, left: float, rest: float) -> Result:
     known = Outcome(trajectory=first.trajectory, phases=first.phases)
     # behind a registered bound there is nothing but a user's word, so it is kept apart
     known = replace(known, registered=bound) if bound.backed_by[:1] == (REGISTERED,) else replace(known, bound=bound)
-    if first.groups is not None:
-        session = replace(session, known=assignment_of_groups(session.prepared, first.groups))
+    if first.placed is not None:
+        session = replace(session, known=assignment_of_groups(session.prepared, first.placed))
     result = solve_milp(session, known=known)
     return replace(result, dual=first.dual, required=first.required)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -88,8 +89,8 @@ class RowSets:
         )
         if count > params.sets or steps > params.steps:
             raise InputError(
-                f"the method subset_dp is for about 22 different rows: it would go through {count:.2g} sets of rows "
-                f"and {steps:.2g} parts of them; use another method, such as milp"
+                f"the method subset_dp is for about 22 different rows: it would go through {Decimal(count):.2g} sets "
+                f"of rows and {Decimal(steps):.2g} parts of them; use another method, such as milp"
             )
         place = np.concatenate([[1], np.cumprod(copies + 1)[:-1]]).astype(np.int64)
         return cls(copies, place, count)

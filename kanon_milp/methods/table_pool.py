@@ -139,7 +139,7 @@ def solve_pool(asked: Request, wanted: Wanted) -> Result:
     return replace(
         first,
         table=best.table,
-        groups=best.groups,
+        placed=best.groups,
         report=best.report,
         parts=None,
         exact_objective=best.objective,
@@ -154,7 +154,7 @@ def solve_pool(asked: Request, wanted: Wanted) -> Result:
 
 def _found(result: Result) -> Found | None:
     """The verified table of a result."""
-    known, groups = result.exact_objective, result.groups
+    known, groups = result.exact_objective, result.placed
     if groups is None or result.report is None or not result.report.ok or known is None:
         return None
     return Found(result.table, groups, result.report, known)
@@ -197,13 +197,17 @@ class _Told:
         return text_columns(open_released(found.table, table), table.quasi_identifiers)
 
     def _placed(self, found: Found) -> Counter[tuple[Any, ...]]:
-        texts = self.texts(found)
-        return Counter(zip(self._of_row.tolist(), *(texts[name].to_list() for name in texts.columns), strict=True))
+        texts, placed = self.texts(found), found.groups
+        labels = zip(*(texts[name].to_list() for name in texts.columns), strict=True)
+        held: Counter[tuple[Any, ...]] = Counter()
+        for row_type, label, rows in zip(self._of_row[placed.row].tolist(), labels, placed.rows.tolist(), strict=True):
+            held[row_type, *label] += rows
+        return held
 
     def _levels(self, found: Found) -> Ints:
         """Of each cell the lowest level that has its label, int64 (n, m)."""
         levels, texts = recode(self.problem, self._types, fully_suppressed), self.texts(found)
-        codes, lowest = self._types.codes[self._of_row], []
+        codes, lowest = self._types.codes[self._of_row[found.groups.row]], []
         for j, column in enumerate(levels.columns):
             number = {label: at for at, label in enumerate(column.labels)}
             label = np.array([number[text] for text in texts[column.name].to_list()])
@@ -221,7 +225,7 @@ class _Told:
         names, first, found = self.problem.table.quasi_identifiers, self._placed(tables[0]), []
         for each in tables:
             differing = self.problem.table.n - (first & self._placed(each)).total()
-            kept = dict(zip(names, (self._levels(each) == 0).sum(axis=0).tolist(), strict=True))
+            kept = dict(zip(names, (each.groups.rows @ (self._levels(each) == 0)).tolist(), strict=True))
             found.append(PooledTable(each.table, each.groups, each.report, _objective(each), differing, kept))
         return tuple(found)
 
@@ -307,7 +311,8 @@ def _sampled(asked: Request, first: Result, best: Found, wanted: Wanted, told: _
     for search in range(1, tuned.searches * wanted.tables + 1):
         if limit.over or len(tables) >= wanted.tables:
             break
-        start = _merged(best.groups, told.texts(best), tuned.merged, draw)
+        merged = _merged(best.groups.group, told.texts(best), tuned.merged, draw)
+        start = replace(best.groups, group=merged)
         seconds = limit.share(1 / (1 + wanted.tables - len(tables))).seconds
         if seconds is None and asked.iterations is None:
             seconds = max(tuned.again * first.seconds["total"], tuned.least)

@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
-from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.assignment import Assignment, RowGroups
 from kanon_milp.presolve.whole_groups import GroupTable
 from kanon_milp.solvers import OnProgress, Progress
 from kanon_milp.solvers.proof import REGISTERED, Backing
-from kanon_milp.system.arrays import Ints
 
 LOGGER = logging.getLogger(__name__)
 Trajectory = tuple[tuple[float, float | None, float | None], ...]  # seconds, incumbent, bound
@@ -165,8 +164,8 @@ class Tracker(AnyTracker[Assignment, int]):
     proven: int = 0
     registered: int = 0
 
-    def released(self, table: Assignment, groups: Ints) -> None:
-        """As `better`, for a table over candidates of its own. groups: of each row."""
+    def released(self, table: Assignment, groups: RowGroups) -> None:
+        """As `better`, for a table over candidates of its own. groups: of its rows."""
         self.better(table)
 
 

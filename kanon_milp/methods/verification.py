@@ -58,6 +58,7 @@ def verify_files(
     keep: Sequence[str] | str | None = None,
     unit: str | None = None,
     drop: Sequence[str] | str | None = None,
+    count: str | None = None,
     privacy: Requirement | Sequence[Requirement] = (),
     mask: str | Path | None = None,
     hierarchies: str | Path | None = None,
@@ -84,7 +85,8 @@ def verify_files(
     released table; all others must be there, and unchanged but for the
     quasi-identifiers. keep: insensitive columns; those without a role are named in a warning. unit: the column of the
     original whose different values k counts, row by row; it must not be in the released table either.
-    drop: columns that must not be there as well.
+    drop: columns that must not be there as well. count: the column of both that says how many rows a row stands for; a
+    row of the original may be released in several that follow each other, and whose counts add up to its own.
     privacy: requirements to check; without any, the report says what holds. mask: CSV file of patterns.
     weights: column → cost of suppressing one of its cells. costs: as of `Hierarchies`. levels: as of `FullDomain`.
     of_groups: as in `read_recoding`.
@@ -107,6 +109,7 @@ def verify_files(
         keep=keep,
         unit=unit,
         drop=drop,
+        count=count,
         delimiter=delimiter,
         encoding=encoding,
         missing=missing,
@@ -228,6 +231,7 @@ def check_certificate_files(
     quasi_identifiers: Sequence[str] | str | None = None,
     sensitive: Sequence[str] | str | None = None,
     unit: str | None = None,
+    count: str | None = None,
     privacy: Sequence[Requirement] = (),
     suppressed_rows: SuppressedRows | None = None,
     mask: str | Path | None = None,
@@ -263,6 +267,7 @@ def check_certificate_files(
             others,
             query=query,
             unit=unit or next((each["unit"] for each in claim.requirements if "unit" in each), None),
+            count=count,
             delimiter=delimiter,
             encoding=encoding,
             missing=missing,

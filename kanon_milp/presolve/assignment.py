@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,8 +14,9 @@ import polars as pl
 from kanon_milp.errors import InputError, SolverError, counted, type_in_words
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged, indptr_of
-from kanon_milp.presolve.row_types import rows_by_type
+from kanon_milp.presolve.row_types import RowTypes, rows_by_type
 from kanon_milp.problem.problem import Problem
+from kanon_milp.problem.table import Table
 from kanon_milp.system.arrays import Flags, Ints
 
 
@@ -104,31 +106,63 @@ def _shape(value: object) -> str:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class RowGroups:
+    """A table's rows in groups, as parallel int64 arrays with an entry for each released row.
+
+    group: its group. row: which row of `Table.frame` it is of, from 0; ascending. rows: how many rows of the table it
+    stands for, 1 where the table has no counts. A row of several may be in several groups.
+    """
+
+    group: Ints
+    row: Ints
+    rows: Ints
+
+    @classmethod
+    def of_table(cls, group: Ints, table: Table) -> RowGroups:
+        """Each row of the table's frame as it is. group: int64, of each."""
+        return cls(group, np.arange(len(group)), table.rows_of)
+
+    @classmethod
+    def of_types(cls, table: Table, types: RowTypes, group: Ints, rows: Ints) -> RowGroups:
+        """From so many rows of each type in each group, ordered by row type: the type's rows, in row order, go to its
+        groups in this order."""
+        type_of_row = types.type_of_rows(table.keys)
+        _, row = rows_by_type(type_of_row, types.count)
+        # both are ordered by row type, so they are laid side by side and cut where either ends
+        ends_of_row, ends_of_group = np.cumsum(table.rows_of[row]), np.cumsum(rows)
+        ends = ends_of_row if table.counts is None else np.union1d(ends_of_row, ends_of_group)
+        row = row[np.searchsorted(ends_of_row, ends)]
+        group = group[np.searchsorted(ends_of_group, ends)]
+        order = np.argsort(row, kind="stable")
+        return cls(group[order], row[order], np.diff(ends, prepend=0)[order])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Release:
     """columns: per quasi-identifier its released values as text, in row order.
 
-    group: int64 (n,), group of each row, numbered from 1 in the order of their first rows.
+    groups: of the released rows, numbered from 1 in the order of their first rows.
     """
 
     columns: dict[str, pl.Series]
-    group: Ints
+    groups: RowGroups
+
+    def table(self, table: Table) -> Any:
+        """The released table of this one, in the user's own kind of data frame."""
+        return table.divided(self.groups.row, self.groups.rows).released(self.columns)
 
 
 def expand(instance: Instance, assignment: Assignment) -> Release:
     """Give the rows of each type, in row order, to its candidates, in candidate order."""
     types, levels = instance.types, instance.levels
-    type_of_row = types.type_of_rows(instance.problem.table.keys)
-    _, rows = rows_by_type(type_of_row, types.count)
-    # the assignment is ordered by row type and so are `rows`: one repeat lays them side by side
-    candidate_of_row = np.empty(types.n, dtype=np.int64)
-    candidate_of_row[rows] = np.repeat(assignment.candidate, assignment.rows)
-    used, first, inverse = np.unique(candidate_of_row, return_index=True, return_inverse=True)
+    placed = RowGroups.of_types(instance.problem.table, types, assignment.candidate, assignment.rows)
+    used, first, inverse = np.unique(placed.group, return_index=True, return_inverse=True)
     labels = instance.candidates.labels(types, levels, used)
     released = pl.DataFrame([pl.Series(f"c{j}", label, dtype=pl.String) for j, label in enumerate(labels)])[inverse]
     columns = {name: column.alias(name) for name, column in zip(types.names, released, strict=True)}
     number = np.empty(len(used), dtype=np.int64)
     number[np.argsort(first)] = np.arange(1, len(used) + 1)
-    return Release(columns, number[inverse])
+    return Release(columns, replace(placed, group=number[inverse]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from functools import cached_property
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import polars as pl
 
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.ragged import Ragged
@@ -215,7 +216,8 @@ def compress_table(problem: Problem) -> RowTypes:
     """Row types of the problem's table, with the counts of all its sensitive attributes, and units if counted."""
     table = problem.table
     units = [name for name in problem.attributes if name == table.unit]
-    return compress(table.keys, table.quasi_identifiers, (*table.sensitive, *units))
+    counts = None if table.counts is None else pl.Series(table.counts)
+    return compress(table.keys, table.quasi_identifiers, (*table.sensitive, *units), counts)
 
 
 def types_of(problem: Problem, types: RowTypes) -> RowTypes:

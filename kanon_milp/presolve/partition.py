@@ -15,14 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.assignment import Assignment, RowGroups
 from kanon_milp.presolve.instance import Candidates, Instance, exempt_candidates, recode
 from kanon_milp.presolve.preparation import Prepared
 from kanon_milp.presolve.ragged import indptr_of
 from kanon_milp.presolve.reductions import Merged
+from kanon_milp.presolve.row_types import RowTypes
 from kanon_milp.problem.column_values import mixed_key
 from kanon_milp.problem.hierarchies import ColumnLevels
 from kanon_milp.problem.recoding import Levels, fully_suppressed
+from kanon_milp.problem.table import Table
 from kanon_milp.system.arrays import Flags, Ints, Ints32
 
 BLOCK = 1 << 24  # comparisons of a group with a level vector at once
@@ -43,12 +45,10 @@ class Partition:
     vector: NDArray[np.int16] | None = None
     full_domain: bool = False
 
-    def of_rows(self, type_of_row: Ints) -> Ints:
-        """The group of each row, int64 (n,); rows of a type go to its groups in the order of both."""
+    def of_rows(self, table: Table, types: RowTypes) -> RowGroups:
+        """The groups of the rows of a table; rows of a type go to its groups in the order of both."""
         order = np.lexsort((self.group, self.row_type))
-        found = np.empty(len(type_of_row), dtype=np.int64)
-        found[np.argsort(type_of_row, kind="stable")] = np.repeat(self.group[order], self.rows[order])
-        return found
+        return RowGroups.of_types(table, types, self.group[order], self.rows[order])
 
 
 def released_partition(instance: Instance, partition: Partition) -> tuple[Instance, Assignment] | None:
@@ -171,10 +171,10 @@ def _cheapest_of_labels(wanted: NDArray[np.int16], levels: Levels, codes: Ints32
 GROUPS_AT_ONCE = 1_000  # groups that are held against all candidates at once
 
 
-def assignment_of_groups(prepared: Prepared, groups: Ints) -> Assignment | None:
+def assignment_of_groups(prepared: Prepared, groups: RowGroups) -> Assignment | None:
     """Give each group the cheapest candidate of `prepared.instance` that covers all its rows.
 
-    groups: int64 (n,), group of each row, any numbers. Whether what comes out satisfies the problem is for the verifier
+    groups: any numbers. Whether what comes out satisfies the problem is for the verifier
     to say. None where some group has no candidate.
     """
     instance = prepared.instance
@@ -189,14 +189,16 @@ def assignment_of_groups(prepared: Prepared, groups: Ints) -> Assignment | None:
     return Assignment(row_type, candidate[group], rows, 0).checked(instance)
 
 
-def _entries(groups: Ints, type_of_row: Ints | Ints32, types: int) -> tuple[Ints, Ints, Ints, Ints]:
-    """Of each row the number of its group; and of each entry its group, its row type, and how many rows it has."""
-    numbers = np.unique(groups, return_inverse=True)[1].astype(np.int64)
-    entries, rows = np.unique(numbers * types + type_of_row, return_counts=True)
-    return numbers, *np.divmod(entries, types), rows.astype(np.int64)
+def _entries(groups: RowGroups, type_of_row: Ints | Ints32, types: int) -> tuple[Ints, Ints, Ints, Ints]:
+    """Of each released row the number of its group; and of each entry its group, its row type, and how many rows it
+    has."""
+    numbers = np.unique(groups.group, return_inverse=True)[1].astype(np.int64)
+    entries, inverse = np.unique(numbers * types + type_of_row[groups.row], return_inverse=True)
+    rows = np.bincount(inverse, weights=groups.rows).astype(np.int64)
+    return numbers, *np.divmod(entries, types), rows
 
 
-def partition_of_groups(instance: Instance, groups: Ints) -> Partition:
+def partition_of_groups(instance: Instance, groups: RowGroups) -> Partition:
     """The same groups without candidates, each to be released as cheaply as the recoding allows.
 
     Under the exempt reading groups of fewer than k rows (or units) are suppressed, since nothing else can be meant.
@@ -206,7 +208,7 @@ def partition_of_groups(instance: Instance, groups: Ints) -> Partition:
     vector = None
     if problem.suppressed_rows == "exempt":
         k = max((each.rows_asked for each in problem.requirements), default=1)
-        held = np.bincount(numbers)
+        held = np.bincount(numbers, weights=groups.rows)
         if problem.table.unit is not None:
             units = np.unique(problem.table.column(problem.table.unit).to_numpy(), return_inverse=True)[1]
             held = np.bincount(np.unique(np.stack([numbers, units]), axis=1)[0])

@@ -19,11 +19,12 @@ from kanon_milp.errors import FileWarning, InputError, printable
 from kanon_milp.presolve.ragged import indptr_of
 from kanon_milp.problem.arguments import wrong
 from kanon_milp.problem.column_values import mixed_key
+from kanon_milp.problem.counts import counted_rows
 from kanon_milp.problem.csv_files import CsvFormat, with_missing
 from kanon_milp.problem.databases import Database, asked_query
 from kanon_milp.problem.hierarchies import Label
 from kanon_milp.problem.roles import LOOKED_AT, Roles, header_doubt
-from kanon_milp.problem.table import scan_frame
+from kanon_milp.problem.table import read_with_format, scan_frame
 from kanon_milp.system.arrays import Ints, Ints32
 
 
@@ -230,13 +231,20 @@ def row_types(
     missing_values: Sequence[str] = (),
     header: bool | Sequence[str] = True,
 ) -> RowTypes:
-    """The row types of a file, or of what a query of a database returns. roles: None for all columns.
-    Other parameters as in `read_table`.
+    """The row types of a file, or of what a query of a database returns. roles: None for all columns;
+    with a column of counts the table is read at once. Other parameters as in `read_table`.
 
     Raises InputError for what cannot be read, and for columns that are not there.
     """
     asked = asked_query(source, query)
     fmt = CsvFormat.asked(source, delimiter, encoding, missing_values, header)
+    if roles is not None and roles.count:
+        every, _ = read_with_format(source, fmt, query)
+        roles.check(every.columns, str(source))
+        counted, counts, left_out = counted_rows(nw.from_native(every, eager_only=True), roles.count, str(source))
+        if left_out:
+            warnings.warn(left_out, FileWarning, stacklevel=2)
+        return compress(counted.to_native(), roles.quasi_identifiers, roles.sensitive, pl.Series(counts))
     if isinstance(source, Database):
         columns = list(source.columns(asked))
         roles = Roles.of(columns) if roles is None else roles

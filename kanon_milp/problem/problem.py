@@ -83,6 +83,11 @@ class Problem:
             exact_number(self.cost_bound, "cost_bound")
         cost = None
         if isinstance(self.recoding, Microaggregation | Boxes) and not self.table.is_released:
+            if self.table.counts is not None:
+                raise InputError(
+                    f"{self.table.source}: a frequency table is not for a recoding of entire groups, which places each "
+                    "row; write the rows out, without count"
+                )
             cost = self.recoding.bound_to(self.table)
             self._refuse_for_groups()
         object.__setattr__(self, "group_cost", cost)

@@ -92,7 +92,7 @@ def read_values(distinct: pl.Series) -> Reading:
     )
 
 
-Role = Literal["quasi-identifier", "sensitive", "identifying", "keep", "unit", "drop", "none"]
+Role = Literal["quasi-identifier", "sensitive", "identifying", "keep", "unit", "drop", "count", "none"]
 
 NEARLY_UNIQUE = 0.9  # share of distinct values from which on nearly every row has a value of its own
 LOUD = "LIKELY IDENTIFIERS"

@@ -39,6 +39,7 @@ _IN_WORDS = {
     "insensitive": "column to keep",
     "unit": "unit of protection",
     "dropped": "column to drop",
+    "count": "column of counts",
 }
 
 
@@ -48,7 +49,8 @@ class Roles:
 
     quasi_identifiers: generalized. sensitive: what requirements protect. identifying: never released. insensitive: kept
     as they are. unit: the column, if any, whose different values k counts in place of rows; never released either.
-    dropped: not released, though they identify nobody.
+    dropped: not released, though they identify nobody. count: the column, if any, that says how many rows a row stands
+    for.
     """
 
     quasi_identifiers: tuple[str, ...]
@@ -57,6 +59,7 @@ class Roles:
     insensitive: tuple[str, ...] = ()
     unit: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
+    count: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -67,15 +70,17 @@ class Roles:
         keep: Names = None,
         unit: str | None = None,
         drop: Names = None,
+        count: str | None = None,
     ) -> Roles:
-        """The roles as a user names them: one column or several, of the unit one."""
+        """The roles as a user names them: one column or several, of unit and count one."""
         words = ("quasi_identifiers", "sensitive", "identifying", "keep")
         named = zip((quasi_identifiers, sensitive, identifying, keep), words, strict=True)
         lists = [() if names is None else column_names(names, word) for names, word in named]
         of_unit = () if unit is None else (column_name(unit, "unit"),)
+        of_count = () if count is None else (column_name(count, "count"),)
         dropped = () if drop is None else column_names(drop, "drop")
         quasi, protected, removed, kept = lists
-        return cls(quasi, protected, removed, kept, of_unit, dropped)
+        return cls(quasi, protected, removed, kept, of_unit, dropped, of_count)
 
     def items(self) -> list[tuple[str, tuple[str, ...]]]:
         """(role, its columns), in this order."""
@@ -100,6 +105,11 @@ class Roles:
                     both = f"{_IN_WORDS[role_of[name]]} and {_IN_WORDS[role]}"
                     raise InputError(f'{source}: column "{name}" cannot be {both} at once')
                 role_of[name] = role
+        if self.unit and self.count:
+            raise InputError(
+                f"{source}: a row of a frequency table does not say whose rows it stands for, so unit and count "
+                "exclude each other; give a row for each of a unit's rows, without count"
+            )
 
     def unclassified(self, columns: Sequence[str]) -> list[str]:
         """The columns without a role, which are kept as they are."""

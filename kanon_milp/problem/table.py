@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,10 +20,12 @@ import polars.selectors as cs
 from kanon_milp.errors import FileWarning, InputError, RoleWarning, counted, kind_of, printable
 from kanon_milp.problem.arguments import exists, instance_of, integer, one_of, text
 from kanon_milp.problem.column_values import as_text
+from kanon_milp.problem.counts import counted_rows
 from kanon_milp.problem.csv_files import CsvFormat, absent_marks, read_csv, read_excel, scan_csv, with_missing
 from kanon_milp.problem.databases import Database, asked_query, location, shown_query
 from kanon_milp.problem.role_guess import kept_warning, members, persons, warning
 from kanon_milp.problem.roles import Names, Roles, header_doubt, missing_warning, repeated_warning
+from kanon_milp.system.arrays import Ints
 from kanon_milp.system.markup import card
 from kanon_milp.system.processes import begin_threads
 
@@ -59,7 +62,8 @@ class Table:
     sensitive values.
     kind: the kind of file that it came from and is written to, "CSV" where it came from none; "SQL" of a database.
     query: what was read there, without passwords that it hands on; None of a file. is_released: it is a released table,
-    which may hold the symbol and is read to be judged alone.
+    which may hold the symbol and is read to be judged alone. counts: int64 (rows of frame and keys,), how many
+    rows of the table each stands for; None where each is one.
     """
 
     frame: nw.DataFrame[Any]
@@ -74,6 +78,7 @@ class Table:
     kind: SourceKind = "CSV"
     query: str | None = None
     is_released: bool = False
+    counts: Ints | None = None
 
     def __post_init__(self) -> None:
         instance_of(self.frame, nw.DataFrame, "frame of a Table", "what Table.from_frame makes of a data frame")
@@ -89,6 +94,7 @@ class Table:
         keep: Names = None,
         unit: str | None = None,
         drop: Names = None,
+        count: str | None = None,
         missing: Missing = "value",
         symbol: str = SYMBOL,
         source: str = "table",
@@ -102,17 +108,19 @@ class Table:
         identifying: columns that are dropped from what is released. keep: insensitive columns; all that are not named
         are kept too, with a RoleWarning. drop: columns that are dropped as well, though they identify nobody.
         unit: the column of those who are protected, such as patients with several
-        rows each: k counts its different values, and it is dropped as identifying columns are. missing: "value" makes
-        missing values one value of their own, "error" refuses them; a unit must not be missing. released: the table is
-        one that was released, to be judged alone by `verify`; it may hold the symbol, which may be "" for missing
-        cells, and no other function takes it.
+        rows each: k counts its different values, and it is dropped as identifying columns are. count: the column of a
+        frequency table that says how many rows each row stands for; a row of 0 is left out. The released table has it,
+        too: the rows of one row may be in several groups, and then there is a released row for each.
+        missing: "value" makes missing values one value of their own, "error" refuses them; a unit must not be missing.
+        released: the table is one that was released, to be judged alone by `verify`; it may hold the symbol, which may
+        be "" for missing cells, and no other function takes it.
         Raises InputError for an empty table, unknown or repeated columns, a column with two roles, values that are no
-        scalars, and a table that already contains `symbol`.
+        scalars, counts that are missing, negative or no integers, and a table that already contains `symbol`.
         """
         text(source, "source")
         if csv is not None:
             instance_of(csv, CsvFormat, "csv", "a CsvFormat")
-        roles = Roles.of(quasi_identifiers, sensitive, identifying, keep, unit, drop)
+        roles = Roles.of(quasi_identifiers, sensitive, identifying, keep, unit, drop, count)
         return cls._checked(frame, roles, missing, symbol, source, csv or CsvFormat(), released)
 
     @classmethod
@@ -139,6 +147,7 @@ class Table:
         roles.check(eager.columns, source, doubt)
         if len(eager) == 0:
             raise InputError(f"{source}: the table has no rows")
+        eager, counts, uncounted = counted_rows(eager, roles.count, source)
         one_of(missing, ("value", "error"), "missing")
         keys = as_text(eager, (*roles.quasi_identifiers, *roles.sensitive, *roles.unit), source)
         _refuse_missing(keys.select(cs.by_name(*roles.unit)), source, OF_UNIT)
@@ -148,7 +157,8 @@ class Table:
         if released:  # nothing is kept or written of it
             if doubt:
                 warnings.warn(doubt, FileWarning, stacklevel=3)
-            return cls(eager, roles, keys, source, symbol, csv_format, own_names=own_names, is_released=True)
+            alone = cls(eager, roles, keys, source, symbol, csv_format, own_names=own_names, is_released=True)
+            return replace(alone, counts=counts)
         others = [name for name in eager.columns if name not in (*roles.identifying, *roles.dropped)]
         persons_of = members(eager.columns, lambda names: as_text(eager, names, source))
         persons_and_households = {*persons_of, *persons_of.values()}
@@ -163,9 +173,10 @@ class Table:
             kept_warning(roles.insensitive, eager, source, doubt): RoleWarning,
             missing_warning(roles.sensitive, missing_of, source): RoleWarning,
             repeated_warning(repeated, as_text(eager, repeated, source), source): RoleWarning,
+            uncounted: FileWarning,
         }
         told = tuple(filter(None, said))
-        table = cls(eager, roles, keys, source, symbol, csv_format, own_names=own_names, warnings=told)
+        table = cls(eager, roles, keys, source, symbol, csv_format, own_names=own_names, warnings=told, counts=counts)
         table._refuse_symbol()
         for each in told:
             warnings.warn(each, said[each], stacklevel=3)  # to whoever calls this module
@@ -224,9 +235,19 @@ class Table:
         return [name for name in self.frame.columns if name not in self.identifying]
 
     @property
+    def count(self) -> str | None:
+        """The column that says how many rows each row stands for; None where each is one."""
+        return self.roles.count[0] if self.roles.count else None
+
+    @property
     def n(self) -> int:
-        """Number of rows."""
-        return self.keys.height
+        """Number of rows; of a frequency table the sum of its counts."""
+        return self.keys.height if self.counts is None else int(self.counts.sum())
+
+    @cached_property
+    def rows_of(self) -> Ints:
+        """How many rows of the table each row of `frame` stands for, int64."""
+        return np.ones(self.keys.height, dtype=np.int64) if self.counts is None else self.counts
 
     @property
     def m(self) -> int:
@@ -236,6 +257,20 @@ class Table:
     def column(self, name: str) -> pl.Series:
         """A column of `keys` without its name: methods of a series called ^a.*$ would read that as a pattern."""
         return self.keys[name].alias("")
+
+    def divided(self, row: Ints, rows: Ints) -> Table:
+        """The table in which a row for each entry stands for so many rows of one of its rows, numbered from 0."""
+        if self.counts is None or np.array_equal(rows, self.counts):
+            return self
+        frame, kind = self.frame[row.tolist()], self.frame.implementation
+        for name in self.roles.count:
+            of_text = self.frame.schema[name] == nw.String
+            amounts, dtype = ([str(each) for each in rows.tolist()], nw.String()) if of_text else (rows, nw.Int64())
+            new = nw.new_series(name, amounts, dtype, backend=kind)
+            frame = frame.with_columns(
+                nw.maybe_set_index(new, index=nw.maybe_get_index(frame)) if kind.is_pandas_like() else new
+            )
+        return replace(self, frame=frame, keys=self.keys[row], counts=rows)
 
     def released(self, columns: Mapping[str, pl.Series]) -> Any:
         """Return the user's own kind of data frame with these columns (text or float64) in place of the old ones, and
@@ -306,6 +341,7 @@ def read_table(
     keep: Names = None,
     unit: str | None = None,
     drop: Names = None,
+    count: str | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
     missing: Missing = "value",
@@ -335,7 +371,7 @@ def read_table(
     frame, fmt = read_with_format(source, fmt, query)
     if rows is not None:
         frame = frame.head(min(rows, frame.height))
-    roles = Roles.of(quasi_identifiers, sensitive, identifying, keep, unit, drop)
+    roles = Roles.of(quasi_identifiers, sensitive, identifying, keep, unit, drop, count)
     table = Table._checked(frame, roles, missing, symbol, str(source), fmt, released)
     table = replace(table, warnings=(*fmt.notes, *table.warnings), read_seconds=time.perf_counter() - began)
     if isinstance(source, Database):

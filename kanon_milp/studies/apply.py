@@ -18,7 +18,7 @@ from kanon_milp.errors import InputError, counted, printable
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.methods.full_domain import FullDomainResult
 from kanon_milp.methods.result import Result
-from kanon_milp.presolve.assignment import expand
+from kanon_milp.presolve.assignment import RowGroups, expand
 from kanon_milp.presolve.instance import Instance, recode
 from kanon_milp.presolve.partition import Partition, released_partition
 from kanon_milp.presolve.preparation import presolve
@@ -56,16 +56,21 @@ class Applied:
     required, with `row` (from 1) and `reason`: "no label" (its hierarchy does not cover a value), "no group" (it is in
     no released group), "group fails" (the rows of its group do not have what is required). suppressed: how many rows
     were suppressed, these among them. table: the released table; None where rows break and were not to be suppressed,
-    and where not even that helps, as under a mask that does not allow it. groups: int64 (n,), group of each row from
-    1. report: the verifier's.
+    and where not even that helps, as under a mask that does not allow it. placed: the groups of the
+    released rows, from 1. report: the verifier's.
     """
 
     problem: Problem
     breaking: pl.DataFrame
     suppressed: int
     table: Any | None
-    groups: Ints | None
+    placed: RowGroups | None
     report: Report | None
+
+    @property
+    def groups(self) -> Ints | None:
+        """The group of each released row from 1, int64."""
+        return None if self.placed is None else self.placed.group
 
     @property
     def verified(self) -> bool:
@@ -154,10 +159,10 @@ def apply(earlier: Result | FullDomainResult | str | Path, table: Any, *, suppre
     released = released_partition(instance, _partition(instance, group, vector, full_domain))
     assert released is not None  # no mask forbids a level vector
     release = expand(*released)
-    found = problem.table.released(release.columns)
+    found = release.table(problem.table)
     report = verify(problem, found)
     suppressed = int(types.counts[group < 0].sum())
-    return Applied(problem, breaking, suppressed, found if report.ok else None, release.group, report)
+    return Applied(problem, breaking, suppressed, found if report.ok else None, release.groups, report)
 
 
 def _accepts(instance: Instance, check: GroupCheck, inside: Ints) -> bool:
@@ -222,7 +227,9 @@ def _asked(earlier: Any, table: Any) -> tuple[Problem, Mapping[str, int] | pl.Da
 
 def _table(data: Mapping[str, Any], table: Any) -> Table:
     """The new table, with the roles of the earlier one, read as that was."""
-    roles = {key: data[key] for key in ("sensitive", "identifying", "keep", "drop", "unit", "symbol") if key in data}
+    roles = {
+        key: data[key] for key in ("sensitive", "identifying", "keep", "drop", "unit", "count", "symbol") if key in data
+    }
     if isinstance(table, str | Path):
         csv = {key: data[key] for key in ("delimiter", "encoding", "missing_values", "header") if key in data}
         return read_table(table, data["quasi_identifiers"], **csv, **roles)

@@ -31,7 +31,7 @@ from kanon_milp.problem.recoding import apply_recoding, recoded_columns
 from kanon_milp.problem.table import Table
 from kanon_milp.system.arrays import Flags, Floats, Ints
 from kanon_milp.system.limit import Limit
-from kanon_milp.verify.tables import open_released, text_columns
+from kanon_milp.verify.tables import Original, classes, counts_of, open_released, tally, text_columns
 
 MOST_ORIGINALS = 20_000  # originals of a released row, of a group that is examined
 MOST_SPLITS = 2_000  # more specific groups that are held against one
@@ -129,7 +129,8 @@ def attack(problem: Problem, released: Any, *, exact: bool = False, time_limit: 
     allowed = None
     if problem.recoding.mask is not None:
         allowed = apply_recoding(problem.recoding, table, columns).vectors.astype(np.int64)
-    groups = _groups(columns, text_columns(open_released(released, table), names))
+    frame = open_released(released, Original.of(table))
+    groups = _groups(columns, text_columns(frame, names), counts_of(frame, table.count, "released table"))
     if any(group.rows < k for group in groups):
         raise InputError(f"attack: the released table is not {k}-anonymous, so it is none of this problem")
     conditions = [_conditions(columns, group, groups, allowed, k) for group in groups]
@@ -202,10 +203,11 @@ def _cost(column: ColumnLevels, level: int, value: int) -> Fraction:
     return column.costs[level] if column.cell_costs is None else Fraction(column.cell_costs[level][value])
 
 
-def _groups(columns: Sequence[ColumnLevels], texts: pl.DataFrame) -> list[_Group]:
-    """The groups of a released table, in the order of their first rows."""
+def _groups(columns: Sequence[ColumnLevels], texts: pl.DataFrame, weights: Ints) -> list[_Group]:
+    """The groups of a released table, in the order of their first rows. weights: rows that each row stands for."""
     found = []
-    for *labels, rows in texts.group_by(texts.columns, maintain_order=True).len().iter_rows():
+    number, distinct = classes(texts)
+    for labels, rows in zip(distinct.iter_rows(), tally(number, weights).tolist(), strict=True):
         level, values, cost = [], [], Fraction(0)
         for column, label in zip(columns, labels, strict=True):
             if label not in column.labels:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from kanon_milp.problem.hierarchies import Hierarchy, Label
@@ -30,6 +31,7 @@ from kanon_milp.problem.role_guess import (
     tells_persons,
 )
 from kanon_milp.problem.roles import Roles
+from kanon_milp.system.arrays import Ints
 
 EXAMPLES = 3
 
@@ -114,17 +116,19 @@ class Column:
         }
 
 
-def column_of(values: pl.Series, name: str, given: Roles) -> Column:
-    """What is to be said of a column. values: its text, null where it is missing. given: the roles that were named."""
-    present = values.drop_nulls()
-    counts = present.value_counts(name="rows")
-    distinct = counts.height
+def column_of(values: pl.Series, name: str, given: Roles, weights: Ints | None = None) -> Column:
+    """What is to be said of a column. values: its text, null where it is missing. given: the roles that were named.
+    weights: how many rows each row stands for, 1 by default."""
+    held = pl.DataFrame({"value": values, "rows": np.ones(len(values), np.int64) if weights is None else weights})
+    rows = int(held["rows"].sum())
+    counts = held.drop_nulls("value").group_by("value", maintain_order=True).agg(pl.col("rows").sum())
+    distinct, present = counts.height, int(counts["rows"].sum())
     unique = int((counts["rows"] == 1).sum())
     values_alone = counts[counts.columns[0]]
     read, marks = read_values(values_alone), marks_of_missing(values_alone)
     width, zeros = code_width(values_alone)
     code = width if is_code(name, width, zeros=zeros) else None
-    missing = values.null_count() + counts.filter(pl.nth(0).is_in(marks))["rows"].sum()
+    missing = rows - present + counts.filter(pl.nth(0).is_in(marks))["rows"].sum()
     most = max([missing, *counts["rows"].to_list()])  # what is missing counts as a value
     named: dict[Role, tuple[str, ...]] = {
         "quasi-identifier": given.quasi_identifiers,
@@ -133,20 +137,21 @@ def column_of(values: pl.Series, name: str, given: Roles) -> Column:
         "keep": given.insensitive,
         "drop": given.dropped,
         "unit": given.unit,
+        "count": given.count,
     }
     role = next((role for role, names in reversed(named.items()) if name in names), None)
     proposed = role is None
     if role is None:
-        role = guess(name, read, present.len(), distinct)
-        if distinct + (present.len() < values.len()) < FEW:
+        role = guess(name, read, present, distinct)
+        if distinct + (present < rows) < FEW:
             role = "keep"
         elif role == "sensitive" and given.sensitive:
             role = "quasi-identifier"
         if role == "quasi-identifier" and given.quasi_identifiers:
             role = "none"
-    persons = tells_persons(name, lambda: read, present.len(), distinct)
-    about = (distinct, values.null_count(), unique, role, proposed)
-    return Column(name, read.kind, *about, read.span, most, values.len(), code, read.note, marks, persons=persons)
+    persons = tells_persons(name, lambda: read, present, distinct)
+    about = (distinct, rows - present, unique, role, proposed)
+    return Column(name, read.kind, *about, read.span, most, rows, code, read.note, marks, persons=persons)
 
 
 def with_members(columns: Sequence[Column], texts: pl.DataFrame) -> tuple[Column, ...]:
@@ -177,7 +182,7 @@ def with_unit(columns: Sequence[Column]) -> tuple[Column, ...]:
         and not (each.missing or each.marks)  # whose rows these are is not known
         and each.distinct < each.rows
     ]
-    if not candidates or any(each.role == "unit" for each in columns):
+    if not candidates or any(each.role in ("unit", "count") for each in columns):
         return tuple(columns)
     unit = max(candidates, key=lambda each: (how_surely(each.name), each.distinct))
     return tuple(replace(each, role="unit") if each is unit else each for each in columns)

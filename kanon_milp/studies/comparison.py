@@ -13,9 +13,10 @@ import polars as pl
 
 from kanon_milp.errors import InputError, KanonError, counted
 from kanon_milp.methods import registry
-from kanon_milp.methods.arguments import checked_options, group_numbers
+from kanon_milp.methods.arguments import checked_options, group_numbers, row_groups
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.solve import solve
+from kanon_milp.presolve.assignment import RowGroups
 from kanon_milp.problem.arguments import instance_of, listed, one_of, text, wrong
 from kanon_milp.problem.column_values import numbers_of
 from kanon_milp.problem.group_costs.boxes import box
@@ -44,23 +45,24 @@ def boxes(result: Result | Problem, groups: Sequence[int] | Ints | None = None) 
     """
     if groups is not None:
         table = expect_problem(result, "boxes(..., groups)").table
-        groups = group_numbers(groups, table.n, "groups")
+        placed: RowGroups | None = row_groups(groups, table, "groups")
     else:
         instance_of(result, Result, "boxes", "the result of solve, or a problem and its groups")
         assert isinstance(result, Result)
-        table, groups = result.problem.table, result.groups if result.parts is None else result.parts
-    if groups is None:
+        table, placed = result.problem.table, result.placed if result.parts is None else result.parts
+    if placed is None:
         raise InputError("boxes: the result has no table")
+    table, of_row = table.divided(placed.row, placed.rows), placed.group
     columns = {}
     for name in table.quasi_identifiers:
         cells = (
-            pl.DataFrame({"group": groups, "value": table.column(name)}).group_by("group").agg(pl.col("value").unique())
+            pl.DataFrame({"group": of_row, "value": table.column(name)}).group_by("group").agg(pl.col("value").unique())
         )
         values = table.column(name).unique().to_list()
         numbers = numbers_of(values, "point" if table.frame.schema[name].is_numeric() else None)
         known = {} if numbers.doubt else numbers.of
         label = {group: box(values, known, table.symbol) for group, values in cells.rows()}
-        columns[name] = pl.Series(name, [label[group] for group in groups.tolist()], dtype=pl.String)
+        columns[name] = pl.Series(name, [label[group] for group in of_row.tolist()], dtype=pl.String)
     return table.released(columns)
 
 
@@ -340,7 +342,7 @@ def _given(
 
 
 def _divided(problem: Problem, name: str, groups: Sequence[int] | Ints, missing_keys: MissingKeys) -> Compared:
-    numbers = group_numbers(groups, problem.table.n, f"partitions: {text(name, 'partitions: a name')}")
+    numbers = group_numbers(groups, len(problem.table.rows_of), f"partitions: {text(name, 'partitions: a name')}")
     return _given(problem, name, boxes(problem, numbers), missing_keys, partition=numbers)
 
 

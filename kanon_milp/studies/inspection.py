@@ -20,6 +20,7 @@ from kanon_milp.methods.quasi_identifiers import QuasiIdentifiers, find_quasi_id
 from kanon_milp.presolve.row_types import RowTypes, compress
 from kanon_milp.problem.arguments import integer, listed, text
 from kanon_milp.problem.column_values import as_text
+from kanon_milp.problem.counts import counted_rows
 from kanon_milp.problem.csv_files import CsvFormat, with_missing
 from kanon_milp.problem.databases import Database, asked_query, location, shown_query
 from kanon_milp.problem.recoding import MAX_LEVEL_VECTORS, Suppression
@@ -282,6 +283,7 @@ def inspect(
     keep: Names = None,
     unit: str | None = None,
     drop: Names = None,
+    count: str | None = None,
     query: str | None = None,
     k: Sequence[int] = KS,
     population: Any = None,
@@ -306,6 +308,7 @@ def inspect(
     only one) a command is proposed.
     unit: the column of who is protected, where somebody may have several rows; risks are then told of units, too.
     drop: columns that the command drops, though they identify nobody.
+    count: the column of a frequency table that says how many rows each row stands for; all numbers are of these rows.
     population: a path or data frame of all those among whom somebody may look, with the quasi-identifiers; the risks of
     the journalist and of the marketer are about it. delimiter, encoding, missing_values, header: as in `read_table`,
     of both. symbol: what
@@ -328,29 +331,36 @@ def inspect(
     doubt = header_doubt(named, frame, source, has_header=fmt.header is True)
     if doubt:
         warnings.warn(doubt, FileWarning, stacklevel=2)
-    given = Roles.of([] if quasi_identifiers is None else quasi_identifiers, sensitive, identifying, keep, unit, drop)
+    given = Roles.of(
+        [] if quasi_identifiers is None else quasi_identifiers, sensitive, identifying, keep, unit, drop, count
+    )
     # a quasi-identifier must be named to check roles, and here none need be
     some = given.quasi_identifiers or tuple(given.unclassified(frame.columns)[:1])
     replace(given, quasi_identifiers=some).check(frame.columns, source, doubt)
+    frame, counts, uncounted = counted_rows(frame, given.count, source)
+    weights = np.ones(len(frame), dtype=np.int64) if counts is None else counts
     texts = as_text(frame, frame.columns, source)
-    read = [column_of(texts[name].alias(""), name, given) for name in texts.columns]
+    read = [column_of(texts[name].alias(""), name, given, weights) for name in texts.columns]
     known = with_unit(with_members(read, texts))
     columns = with_at_most(MOST_PROPOSED, without_repeated(with_sensitive(known), texts))
     chosen = tuple(each.name for each in columns if each.role == "quasi-identifier")
     unit = next((each.name for each in columns if each.role == "unit"), None)
-    reading = (*fmt.notes, *([doubt] if doubt else []))
+    reading = (*fmt.notes, *filter(None, (doubt, uncounted)))
+    rows = int(weights.sum())
+    others = None if population is None else _opened(population, asked, "population")[:2]
     if not chosen:
-        return replace(_of_none(source, texts.height, columns, ks, reading), kind=frame.implementation)
-    types = compress(texts, chosen)
+        return replace(_of_none(source, rows, columns, ks, reading), kind=frame.implementation)
+    types = compress(texts, chosen, rows=pl.Series(weights))
     gone = _suppressed([texts[name] for name in chosen], symbol)  # a name may be a pattern of names
-    held = texts if gone.all() else texts.filter(~gone)
-    sizes = compress(held, chosen).counts if gone.any() else types.counts
+    shown = np.ones(len(weights), dtype=bool) if gone.all() else ~gone.to_numpy()
+    held, of_held = texts.filter(shown), weights[shown]
+    sizes = compress(held, chosen, rows=pl.Series(of_held)).counts if gone.any() else types.counts
     is_read = isinstance(table, str | Path | Database)
     marked = replace(fmt, missing_values=(*fmt.missing_values, *marks_in(columns)))
     proposal = propose(columns, ks[min(1, len(ks) - 1)], len(sizes), _free_symbol(types))
     return Inspection(
         source,
-        texts.height,
+        rows,
         columns,
         chosen,
         find_quasi_identifiers(types, k=ks[0], fewest=len(chosen) <= MOST_QUASI),
@@ -359,13 +369,13 @@ def inspect(
         int(sizes.max()),
         int((sizes == 1).sum()),
         tuple(_ranges(sizes)),
-        _risk(held, chosen, sizes, None if population is None else _opened(population, asked, "population")[:2]),
+        _risk(held, of_held, chosen, sizes, others),
         tuple(Touched(each, int(sizes[sizes < each].sum()), int((sizes < each).sum())) for each in ks),
         _command(source, proposal, query, marked) if is_read else proposal.call(),
-        int(gone.sum()),
+        int(weights[gone.to_numpy()].sum()),
         None if unit is None else {"unit": unit, **unit_risk(held.select(chosen), held[unit].alias(""), ks)},
         reading,
-        _protection(frame, texts, chosen, given.sensitive, source, symbol) if given.sensitive else None,
+        _protection(frame, texts, chosen, given, source, symbol) if given.sensitive else None,
         proposal,
         frame.implementation,
     )
@@ -391,12 +401,13 @@ def _protection(
     frame: nw.DataFrame[Any],
     texts: pl.DataFrame,
     chosen: tuple[str, ...],
-    sensitive: tuple[str, ...],
+    given: Roles,
     source: str,
     symbol: str,
 ) -> Report:
     """What holds of sensitive attributes in classes of rows that are alike, distances being to the table itself."""
-    table = Original(frame, chosen, sensitive, texts[[*chosen, *sensitive]], source, symbol, is_released=True)
+    keys, count = texts[[*chosen, *given.sensitive]], next(iter(given.count), None)
+    table = Original(frame, chosen, given.sensitive, keys, source, symbol, is_released=True, count=count)
     return verify(Question(table, Suppression()))
 
 
@@ -485,7 +496,11 @@ def _ranges(sizes: Ints) -> list[SizeRange]:
 
 
 def _risk(
-    texts: pl.DataFrame, chosen: tuple[str, ...], sizes: Ints, population: tuple[nw.DataFrame[Any], str] | None
+    texts: pl.DataFrame,
+    weights: Ints,
+    chosen: tuple[str, ...],
+    sizes: Ints,
+    population: tuple[nw.DataFrame[Any], str] | None,
 ) -> Risk:
     n, classes = int(sizes.sum()), len(sizes)
     highest, average = Fraction(1, int(sizes.min())), Fraction(classes, n)
@@ -496,7 +511,8 @@ def _risk(
     by = [f"c{j}" for j in range(len(chosen))]
     ours, all_ = (each.select(chosen) for each in (texts, as_text(frame, list(chosen), source)))
     ours.columns = all_.columns = by
-    joined = ours.group_by(by).len("rows").join(all_.group_by(by).len("among"), on=by, how="left", nulls_equal=True)
+    ours = ours.with_columns(pl.Series("rows", weights)).group_by(by).agg(pl.col("rows").sum())
+    joined = ours.join(all_.group_by(by).len("among"), on=by, how="left", nulls_equal=True)
     if joined.filter(pl.col("among").is_null() | (pl.col("among") < pl.col("rows"))).height:
         raise InputError(f"{source}: a class has fewer rows there than in the table; the population must hold them all")
     rows, among = joined["rows"].to_list(), joined["among"].to_list()

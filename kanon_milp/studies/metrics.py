@@ -31,8 +31,10 @@ from kanon_milp.verify.tables import (
     MissingKeys,
     Original,
     classes,
+    counts_of,
     open_released,
     rows_by_id,
+    tally,
     text_columns,
 )
 
@@ -114,39 +116,44 @@ def measure(
     these, and risks are still those of rows that are alike. Raises InputError for a released table without rows or
     without one of the quasi-identifiers, and for a partition of another length.
     """
-    table = expect_problem(problem, "measure").table
+    table = Original.of(expect_problem(problem, "measure").table)
     one_of(missing_keys, MISSING_KEYS, "missing_keys")
-    original = table.keys[list(table.quasi_identifiers)]
     frame = open_released(anonymized, table)
     released = text_columns(frame, table.quasi_identifiers)
+    original = table.keys[list(table.quasi_identifiers)]
     dropped = original.clear()
     if row_id is not None:
         rows = rows_by_id(table, frame, row_id)
-        dropped = original[np.setdiff1d(np.arange(table.n), rows)]
+        dropped = original[np.setdiff1d(np.arange(table.rows), rows)]
         original = original[rows]
+    else:
+        table = table.divided(frame)
+        original = table.keys[list(table.quasi_identifiers)]
+    weights = counts_of(frame, table.count, "anonymized table")
     suppressed = suppressed_cells(original, released, table.symbol)
     group_of_row = classes(released)[0]
     if partition is not None:
         group_of_row = np.unique(group_numbers(partition, released.height, "partition"), return_inverse=True)[1]
-    sizes, same = np.bincount(group_of_row).tolist(), released.height == original.height
+    sizes, same = tally(group_of_row, weights).tolist(), released.height == original.height
     average = Fraction(sum(sizes), len(sizes))
-    of_row, unlinked = linked_rows(released, suppressed, missing_keys)
+    of_row, unlinked = linked_rows(released, suppressed, weights, missing_keys)
     k = max((r.k for r in problem.requirements if isinstance(r, KAnonymity)), default=None)
     cells, entropy_loss, box_penalty, information_loss = None, None, None, None
     if same:
         gone = pl.DataFrame({name: [table.symbol] * dropped.height for name in dropped.columns})
         read = with_symbol(released, suppressed, table.symbol)
         full = pl.concat([original, dropped])
-        of_column = _cells(problem, full, pl.concat([read, gone]) if gone.height else read)
+        every = np.concatenate([weights, np.ones(dropped.height, dtype=np.int64)])
+        of_column = _cells(problem, full, pl.concat([read, gone]) if gone.height else read, every)
         cells = None if any(each is None for each in of_column) else [cell for each in of_column for cell in each or ()]
         if not dropped.height:
-            box_penalty = _box_penalty(original, of_column, group_of_row)
-            information_loss = _information_loss(original, released, group_of_row)
+            box_penalty = _box_penalty(original, of_column, group_of_row, weights)
+            information_loss = _information_loss(original, released, group_of_row, weights)
     if cells is not None:
         most = math.fsum(each.rows * each.most for each in cells)
         entropy_loss = math.fsum(each.rows * each.bits for each in cells) / most if most else 0.0
     return Metrics(
-        suppressions=sum(int(column.sum()) for column in suppressed),
+        suppressions=int(suppressed.sum_horizontal().to_numpy() @ weights),
         groups=len(sizes),
         h_avg=average,
         h_max=max(sizes),
@@ -168,20 +175,22 @@ def measure(
 
 
 def linked_rows(
-    released: pl.DataFrame, suppressed: pl.DataFrame, missing_keys: MissingKeys = "own"
+    released: pl.DataFrame, suppressed: pl.DataFrame, weights: Ints, missing_keys: MissingKeys = "own"
 ) -> tuple[Counter[int], int]:
     """How many of the rows of which something is released are alike with so many, or match so many, and the number of
     other rows. Where there are no more than these, they are one group like any other.
 
-    released: the quasi-identifiers as text; suppressed: of each cell whether it is.
+    released: the quasi-identifiers as text; suppressed: of each cell whether it is. weights: how many
+    rows each row stands for.
     """
-    all_gone = _all_gone(suppressed)
-    gone = int(all_gone.sum())
+    all_gone = _all_gone(suppressed).to_numpy()
+    gone = int(weights[all_gone].sum())
     if missing_keys == "match":
-        found = Matching(released, suppressed)
-        sizes = found.size[found.of_row]
-        return Counter((sizes if gone == len(sizes) else sizes[~all_gone.to_numpy()]).tolist()), gone
-    groups = [gone] if gone == released.height else group_sizes(released.filter(~all_gone))
+        found = Matching(released, suppressed, weights)
+        linked = np.ones(len(weights), dtype=bool) if all_gone.all() else ~all_gone
+        sizes, at = np.unique(found.size[found.of_row][linked], return_inverse=True)
+        return Counter(dict(zip(sizes.tolist(), tally(at, weights[linked]).tolist(), strict=True))), gone
+    groups = [gone] if all_gone.all() else group_sizes(released.filter(~all_gone), weights[~all_gone])
     return _by_row(groups), gone
 
 
@@ -193,9 +202,10 @@ def _all_gone(suppressed: pl.DataFrame) -> pl.Series:
     return suppressed.select(pl.all_horizontal(pl.all()).alias("gone")).to_series()
 
 
-def group_sizes(released: pl.DataFrame) -> list[int]:
-    """Rows of each output row type, in the order of first appearance; #h is how many there are."""
-    return [int(size) for size in np.bincount(classes(released)[0])]
+def group_sizes(released: pl.DataFrame, weights: Ints) -> list[int]:
+    """Rows of each output row type, in the order of first appearance; #h is how many there are. weights: how many rows
+    each row stands for."""
+    return [int(size) for size in tally(classes(released)[0], weights)]
 
 
 def usefulness(original: pl.DataFrame, released: pl.DataFrame) -> Fraction:
@@ -264,19 +274,26 @@ class _Cell:
     most: float
 
 
-def _cells(problem: Problem, original: pl.DataFrame, released: pl.DataFrame) -> list[list[_Cell] | None]:
+def _cells(problem: Problem, original: pl.DataFrame, released: pl.DataFrame, weights: Ints) -> list[list[_Cell] | None]:
     """The cells of each column, those that are alike together; None where a label stands for nothing that is known."""
     if any(tree.renamed for tree in problem.recoding.hierarchies.values()):
         table = Original.of(problem.table)
         released = Rules.of(table, problem.recoding).unambiguous(table, released)
-    return [_column_cells(problem, name, original, released) for name in original.columns]
+    return [
+        _column_cells(problem, name, _unnamed(original, name), _unnamed(released, name), weights)
+        for name in original.columns
+    ]
 
 
-def _column_cells(problem: Problem, name: str, original: pl.DataFrame, released: pl.DataFrame) -> list[_Cell] | None:
-    column, rows_in_all = _unnamed(original, name), original.height
-    counts = dict(zip(*(s.to_list() for s in column.value_counts().get_columns()), strict=True))
+def _column_cells(
+    problem: Problem, name: str, original: pl.Series, released: pl.Series, weights: Ints
+) -> list[_Cell] | None:
+    rows_in_all = int(weights.sum())
+    held = pl.DataFrame({"value": original, "label": released, "rows": weights})
+    pairs = held.group_by("value", "label").agg(pl.col("rows").sum())
+    of_value = held.group_by("value").agg(pl.col("rows").sum())
+    counts = dict(zip(of_value["value"].to_list(), of_value["rows"].to_list(), strict=True))
     labels = _Labels(problem, name, counts)
-    pairs = pl.DataFrame({"value": column, "label": _unnamed(released, name)}).group_by("value", "label").len()
     originals: dict[Label, set[Label]] = defaultdict(set)
     for value, label, _ in pairs.rows():
         originals[label].add(value)
@@ -291,21 +308,25 @@ def _column_cells(problem: Problem, name: str, original: pl.DataFrame, released:
     return found
 
 
-def _box_penalty(original: pl.DataFrame, of_column: Sequence[list[_Cell] | None], group_of_row: Ints) -> Fraction:
+def _box_penalty(
+    original: pl.DataFrame, of_column: Sequence[list[_Cell] | None], group_of_row: Ints, weights: Ints
+) -> Fraction:
     """Mean penalty of the cells as sides of boxes: of what they stand for, else of the values of their group."""
     total = Fraction(0)
     for name, cells in zip(original.columns, of_column, strict=True):
         if cells is not None:
             total += _mean([(each.box, each.rows) for each in cells])
             continue
-        frame = pl.DataFrame({"group": group_of_row, "value": _unnamed(original, name)})
+        frame = pl.DataFrame({"group": group_of_row, "value": _unnamed(original, name), "rows": weights})
         share = ncp(frame["value"].unique().to_list(), beyond_first=True)
-        sides = frame.group_by("group").agg(pl.col("value").unique(), pl.len().alias("rows"))
+        sides = frame.group_by("group").agg(pl.col("value").unique(), pl.col("rows").sum())
         total += _mean([(share(values), rows) for _, values, rows in sides.rows()])
     return total / len(of_column)
 
 
-def _information_loss(original: pl.DataFrame, released: pl.DataFrame, group_of_row: Ints) -> Fraction | None:
+def _information_loss(
+    original: pl.DataFrame, released: pl.DataFrame, group_of_row: Ints, weights: Ints
+) -> Fraction | None:
     """100·SSE/SST, on average over the numeric columns; None where there is none."""
     shares = []
     for name in original.columns:
@@ -316,21 +337,22 @@ def _information_loss(original: pl.DataFrame, released: pl.DataFrame, group_of_r
         exact = [int(value * unit) for value in values]  # for speed
         cells = _unnamed(released, name).to_list()
         written = numbers_of(set(cells)).of
-        of_mean: dict[int, list[int]] = defaultdict(list)
+        of_mean: dict[int, list[tuple[int, int]]] = defaultdict(list)
         lost = Fraction(0)
-        for group, value, cell in zip(group_of_row.tolist(), exact, cells, strict=True):
+        for group, value, cell, rows in zip(group_of_row.tolist(), exact, cells, weights.tolist(), strict=True):
             if cell in written:
-                lost += (value - written[cell] * unit) ** 2
+                lost += rows * (value - written[cell] * unit) ** 2
             else:
-                of_mean[group].append(value)
+                of_mean[group].append((value, rows))
         lost += sum(map(_squares, of_mean.values()), Fraction(0))
-        shares.append(lost / _squares(exact))
+        shares.append(lost / _squares(list(zip(exact, weights.tolist(), strict=True))))
     return 100 * sum(shares, Fraction(0)) / len(shares) if shares else None
 
 
-def _squares(values: Sequence[int]) -> Fraction:
-    """Sum of the squared distances from the mean."""
-    return sum(value * value for value in values) - Fraction(sum(values) ** 2, len(values))
+def _squares(values: Sequence[tuple[int, int]]) -> Fraction:
+    """Sum of the squared distances from the mean, of values that so many rows have."""
+    total, rows = sum(value * times for value, times in values), sum(times for _, times in values)
+    return sum(value * value * times for value, times in values) - Fraction(total**2, rows)
 
 
 class _Labels:
@@ -405,22 +427,20 @@ def describe_release(problem: Problem, released: Any, report: Report | None) -> 
     (frequency), alpha and t (equal distance) that hold in every group, from the verifier's report. released_as_is: see
     `_released_as_is`.
     """
-    table = problem.table
+    table = Original.of(problem.table)
     names = list(table.quasi_identifiers)
     frame, trees = open_released(released, table), problem.recoding.hierarchies
-    before, after = table.keys[names], text_columns(frame, names)
+    table = table.divided(frame)
+    before, after, weights = table.keys[names], text_columns(frame, names), table.weights
     k = max((each.k for each in problem.requirements if isinstance(each, KAnonymity)), default=2)
     suppressed = suppressed_cells(before, after, table.symbol)
-    risks = {"before": (_by_row(group_sizes(before)), 0), "after": linked_rows(after, suppressed)}
+    risks = {"before": (_by_row(group_sizes(before, weights)), 0), "after": linked_rows(after, suppressed, weights)}
     return {
         "risk": {"k": k, **{when: _risk(*linked, k) for when, linked in risks.items()}},
-        "unit_risk": None if table.unit is None else _unit_risks(table, before, after, suppressed, k),
+        "unit_risk": None if table.unit is None else _unit_risks(problem.table, before, after, suppressed, k),
         "quality": measure(problem, released).as_dict(),
-        "columns": [
-            _column(name, before[name].alias("before"), after[name].alias("after"), table.symbol, trees.get(name))
-            for name in names
-        ],
-        "group_sizes": [list(pair) for pair in sorted(Counter(group_sizes(after)).items())],
+        "columns": [_column(name, before[name], after[name], weights, table.symbol, trees.get(name)) for name in names],
+        "group_sizes": [list(pair) for pair in sorted(Counter(group_sizes(after, weights)).items())],
         "sensitive": [
             {"name": name, "p": held.p, "l": float(held.l), "alpha": float(held.alpha), "t": float(held.t)}
             for name, held in (report.released.sensitive if report is not None else {}).items()
@@ -429,11 +449,11 @@ def describe_release(problem: Problem, released: Any, report: Report | None) -> 
     }
 
 
-def _released_as_is(table: Table, frame: nw.DataFrame[Any], after: pl.DataFrame) -> dict[str, Any]:
+def _released_as_is(table: Original, frame: nw.DataFrame[Any], after: pl.DataFrame) -> dict[str, Any]:
     """What columns that are released as they are tell: columns: of each the number of values, and `unique`, rows whose
     value no other row has; together: rows whose quasi-identifiers as released and all of these columns no other row
     has. uncounted: columns whose values have no text, such as lists, which are in none of this."""
-    names = [name for name in frame.columns if name not in after.columns]
+    names = [name for name in frame.columns if name not in after.columns and name != table.count]
     uncounted = without_text(frame[names].to_polars()) if names else []
     texts = text_columns(frame, [name for name in names if name not in uncounted])
     columns = [
@@ -441,17 +461,17 @@ def _released_as_is(table: Table, frame: nw.DataFrame[Any], after: pl.DataFrame)
             "name": each.name,
             "sensitive": each.name in table.sensitive,
             "values": each.n_unique(),
-            "unique": _alone(each.to_frame()),
+            "unique": _alone(each.to_frame(), table.weights),
         }
         for each in texts
     ]
-    together = _alone(pl.concat([after, texts], how="horizontal"))
+    together = _alone(pl.concat([after, texts], how="horizontal"), table.weights)
     return {"columns": columns, "together": together, "uncounted": uncounted}
 
 
-def _alone(frame: pl.DataFrame) -> int:
+def _alone(frame: pl.DataFrame, weights: Ints) -> int:
     """How many rows are like no other."""
-    return group_sizes(frame).count(1)
+    return group_sizes(frame, weights).count(1)
 
 
 def _risk(of_row: Counter[int], suppressed_rows: int, k: int) -> dict[str, float | int]:
@@ -512,17 +532,21 @@ def unit_risk(keys: pl.DataFrame, units: pl.Series, ks: Sequence[int]) -> dict[s
     }
 
 
-def _column(name: str, before: pl.Series, after: pl.Series, symbol: str, tree: Hierarchy | None) -> dict[str, Any]:
-    frame = pl.DataFrame([before, after]).with_columns(
-        pl.col("before").eq_missing(pl.col("after")).alias("kept"),
-        (pl.col("after") == symbol).fill_null(value=False).alias("suppressed"),
+def _column(
+    name: str, before: pl.Series, after: pl.Series, weights: Ints, symbol: str, tree: Hierarchy | None
+) -> dict[str, Any]:
+    cells = pl.DataFrame([before.alias("before"), after.alias("after"), pl.Series("rows", weights)])
+    frame = cells.group_by("before", "after").agg(pl.col("rows").sum())
+    frame = frame.with_columns(
+        (pl.col("before").eq_missing(pl.col("after")) * pl.col("rows")).alias("kept"),
+        ((pl.col("after") == symbol).fill_null(value=False) * pl.col("rows")).alias("suppressed"),
     )
     kept, suppressed = int(frame["kept"].sum()), int(frame["suppressed"].sum())
-    values = frame.group_by("before").agg(pl.len().alias("rows"), pl.col("kept").sum()).select("rows", "kept")
+    values = frame.group_by("before").agg(pl.col("rows").sum(), pl.col("kept").sum()).select("rows", "kept")
     values = values.sort("rows", "kept", descending=True)
     others = values.slice(LARGEST)
     levels = [kept, *[0] * (0 if tree is None else tree.height - 1), suppressed]
-    between = frame.filter(~pl.col("kept") & ~pl.col("suppressed")).group_by("before", "after").len()
+    between = frame.filter((pl.col("kept") == 0) & (pl.col("suppressed") == 0)).select("before", "after", "rows")
     paths = {} if tree is None else tree.released
     for value, label, rows in between.rows():
         if label in paths.get(value, ()):
@@ -531,7 +555,7 @@ def _column(name: str, before: pl.Series, after: pl.Series, symbol: str, tree: H
         "name": name,
         "levels": levels,
         "kept": kept,
-        "generalized": frame.height - kept - suppressed,
+        "generalized": int(weights.sum()) - kept - suppressed,
         "suppressed": suppressed,
         "values_before": before.n_unique(),
         "values_after": after.n_unique(),

@@ -128,6 +128,7 @@ def data_entry(table: Table, folder: Path) -> dict[str, Any]:
         "keep": list(roles.insensitive),
         "drop": list(roles.dropped),
         "unit": roles.unit[0] if roles.unit else None,
+        "count": table.count,
         "delimiter": None if "delimiter" in csv.unnamed or table.kind != "CSV" or file is None else csv.delimiter,
         "encoding": None if table.kind != "CSV" or file is None else csv.named_encoding,
         "header": None if csv.header is True else csv.header if isinstance(csv.header, bool) else list(csv.header),

@@ -166,7 +166,8 @@ def _one_of(table: Mapping[str, Any], keys: Sequence[str], where: str, path: Pat
 
 def _table(data: Mapping[str, Any], path: Path) -> Table:
     kind = _one_of(data, ("file", "dataset", "generator"), "data", path, required=True)
-    options = {key: data[key] for key in ("identifying", "keep", "drop", "unit", "missing", "symbol") if key in data}
+    known = ("identifying", "keep", "drop", "unit", "count", "missing", "symbol")
+    options = {key: data[key] for key in known if key in data}
     qi, sensitive = data.get("quasi_identifiers"), data.get("sensitive")
     if qi is None and kind != "generator":
         raise InputError(f"{path}: [data] quasi_identifiers is missing")
@@ -183,7 +184,7 @@ def _table(data: Mapping[str, Any], path: Path) -> Table:
             raise InputError(f"{path}: [data] arguments do not fit the generator {data['generator']}") from None
     if "rows" in data:
         frame = frame.head(min(data["rows"], frame.height))
-    others = Roles.of((), sensitive, *map(data.get, ("identifying", "keep", "unit", "drop")))
+    others = Roles.of((), sensitive, *map(data.get, ("identifying", "keep", "unit", "drop", "count")))
     columns = qi if qi is not None else others.unclassified(frame.columns)
     return Table.from_frame(frame, columns, sensitive, source=str(path), csv=CsvFormat.asked(None), **options)
 

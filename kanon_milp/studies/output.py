@@ -14,19 +14,20 @@ from pathlib import Path
 from typing import IO, Any
 
 import narwhals as nw
+import numpy as np
 import polars as pl
 
 from kanon_milp.errors import InputError
 from kanon_milp.methods.description import sha256_of
 from kanon_milp.methods.result import Result
+from kanon_milp.presolve.assignment import RowGroups
 from kanon_milp.problem.arguments import file_path, instance_of
 from kanon_milp.problem.column_values import without_text
 from kanon_milp.problem.csv_files import csv_bytes, csv_text
 from kanon_milp.problem.problem import Problem
-from kanon_milp.problem.table import Table, is_text
+from kanon_milp.problem.table import Table, is_text, read_frame
 from kanon_milp.studies.metrics import describe_release
 from kanon_milp.studies.model_content import model_content
-from kanon_milp.system.arrays import Ints
 from kanon_milp.system.files import Fill, check_folder, make_folder, write_together
 from kanon_milp.system.limit import NO_LIMIT, Limit, Over
 
@@ -174,11 +175,11 @@ def write_session(
     written.update({RAN_IN: ran_in(folder), "sha256": {}})
     files: dict[str, Fill | None] = dict.fromkeys(FILES)
     del files[CLAIM]
-    for name, fill in table_files(result.problem, result.table, result.groups):
+    for name, fill in table_files(result.problem, result.table, result.placed):
         files[name] = _with_hash(name, fill, written["sha256"])
     for number, each in enumerate(result.pool or (), 1):
         inside = written["pool"]["tables"][number - 1]["folder"] = pool_folder(number)
-        for name, fill in table_files(result.problem, each.table, each.groups):
+        for name, fill in table_files(result.problem, each.table, each.placed):
             files[f"{inside}/{name}"] = _with_hash(f"{inside}/{name}", fill, written["sha256"])
     files = {**dict.fromkeys(pool_files(folder)), **files, **(others or {})}
     files[CLAIM] = lambda file: file.write(json_text(written).encode())  # filled last, when the hashes are known
@@ -226,9 +227,12 @@ def json_text(value: Any, *, only_ascii: bool = False) -> str:
     return UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 
 
-def table_files(problem: Problem, found: Any | None, of_row: Ints | None) -> Iterator[tuple[str, Fill]]:
-    """A released table and its groups: name and what fills the file; nothing where there is none."""
-    if found is None or of_row is None:
+def table_files(problem: Problem, found: Any | None, placed: RowGroups | None) -> Iterator[tuple[str, Fill]]:
+    """A released table and its groups: name and what fills the file; nothing where there is none.
+
+    groups.csv has a line for each released row: its row of the table, its group, and of a frequency table its count.
+    """
+    if found is None or placed is None:
         return
     table, released = problem.table, as_polars(found)
     if not without_text(released):
@@ -238,9 +242,17 @@ def table_files(problem: Problem, found: Any | None, of_row: Ints | None) -> Ite
         content = io.BytesIO()  # the library has no error of its own for a full disk
         write(released, content)
         yield name, lambda file: file.write(content.getbuffer())
-    numbers = pl.Series("row", range(1, len(of_row) + 1), dtype=pl.Int64)
-    groups = pl.DataFrame([numbers, pl.Series("group", of_row)])
+    groups = pl.DataFrame({"row": placed.row + 1, "group": placed.group})
+    if table.counts is not None:
+        groups = groups.with_columns(pl.Series("count", placed.rows))
     yield "groups.csv", lambda file: file.write(csv_text(groups, ",").encode())
+
+
+def groups_from(file: Path) -> RowGroups:
+    """The groups of a groups.csv."""
+    held = read_frame(file).cast(pl.Int64)
+    rows = held["count"].to_numpy() if "count" in held.columns else np.ones(held.height, dtype=np.int64)
+    return RowGroups(held["group"].to_numpy(), held["row"].to_numpy() - 1, rows)
 
 
 def _with_hash(name: str, fill: Fill, hashes: dict[str, str]) -> Fill:

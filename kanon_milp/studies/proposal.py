@@ -32,6 +32,7 @@ ROLES: dict[str, tuple[str, ...]] = {
     "--keep": ("keep",),
     "--drop": ("drop",),
     "--unit": ("unit",),
+    "--count": ("count",),
 }
 ARGUMENTS = {
     **{"--identifying": "identifying", "--qi": "quasi_identifiers", "--sensitive": "sensitive"},
@@ -78,7 +79,7 @@ class Proposal:
     def call(self) -> str:
         """The same in Python, for a data frame that is called `frame`."""
         given = [
-            f"unit={names[0]!r}" if option == "--unit" else f"{ARGUMENTS[option]}={list(names)!r}"
+            f"{option[2:]}={names[0]!r}" if option in ("--unit", "--count") else f"{ARGUMENTS[option]}={list(names)!r}"
             for option, names in self.roles
         ]
         given += [f"symbol={self.symbol!r}"] if self.symbol else []

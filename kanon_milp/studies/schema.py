@@ -99,6 +99,9 @@ class Data(Entry):
     keep: Names = key("insensitive columns; those that are named nowhere are kept with a warning")
     drop: Names = key("columns that are dropped as well, though they identify nobody")
     unit: str = key("the column of who is protected, whose different values k counts; dropped like identifying ones")
+    count: str = key(
+        "of a frequency table: the column that says how many rows a row stands for; kept in what is released"
+    )
     delimiter: str = key("of a CSV file; default , (a tab for .tsv), or the one it has beyond doubt")
     encoding: str = key("of a CSV file; default utf-8, or the one it has beyond doubt")
     header: bool | Texts = key("of a file: false where no row names the columns, or their names; default true")

@@ -27,6 +27,7 @@ from kanon_milp.methods.lexicographic import column_loss
 from kanon_milp.methods.progress import live
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.solve import solve
+from kanon_milp.presolve.assignment import RowGroups
 from kanon_milp.problem.arguments import by_column, instance_of, listed, text, wrong
 from kanon_milp.problem.exact import exact_number, plain
 from kanon_milp.problem.privacy.base import INTEGER
@@ -34,7 +35,6 @@ from kanon_milp.problem.privacy.registry import REQUIREMENTS, swept_kinds
 from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.studies.pages.charts import COLOURS
 from kanon_milp.system import text_tables
-from kanon_milp.system.arrays import Ints
 from kanon_milp.system.charts import altair, shown
 from kanon_milp.system.limit import ctrl_c_sets
 from kanon_milp.system.markup import grid
@@ -136,7 +136,7 @@ class Run:
     proof: str
     seconds: float
     table: Any | None = None
-    groups: Ints | None = None
+    groups: RowGroups | None = None
     baselines: Mapping[str, Fraction | None] = field(default_factory=dict)
     interrupted: bool = False
 
@@ -394,7 +394,7 @@ def strictest_first(asked: Sequence[Setting]) -> list[Setting]:
 def solve_setting(
     problem: Problem,
     setting: Setting,
-    start: Ints | None,
+    start: RowGroups | None,
     options: Mapping[str, Any],
     baselines: Sequence[str],
     interrupt: threading.Event | None = None,
@@ -417,7 +417,7 @@ def solve_setting(
         ended = other.stop_reason == "interrupted"
         losses[name] = None if ended else other.exact_objective  # what it had by then is not what the method gives
     objective = result.exact_objective if result.verified else None
-    known = (objective, result.exact_bound, result.proof, seconds, result.table, result.groups)
+    known = (objective, result.exact_bound, result.proof, seconds, result.table, result.placed)
     return Run(setting, *known, losses, ended)
 
 

@@ -20,7 +20,7 @@ from kanon_milp.problem.privacy.base import LIST
 from kanon_milp.problem.privacy.registry import REQUIREMENTS, kind_named, swept_kinds, term
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.table import read_frame
-from kanon_milp.studies.output import COLUMNAR, FILES, json_text, table_files
+from kanon_milp.studies.output import COLUMNAR, FILES, groups_from, json_text, table_files
 from kanon_milp.studies.sweep import MAX_GROUPS, Run, Setting, Sweep
 from kanon_milp.system.files import Fill, check_folder, holding, make_folder, write_together
 from kanon_milp.verify import verify
@@ -44,6 +44,7 @@ PLAIN: dict[tuple[str, ...], str] = {
     ("problem", "roles", "insensitive"): "--keep",
     ("problem", "roles", "dropped"): "--drop",
     ("problem", "roles", "unit"): "--unit",
+    ("problem", "roles", "count"): "--count",
     ("problem", "suppressed_rows"): "--suppressed-rows",
     ("problem", "objective"): "--objective",
     ("problem", "cost_bound"): "--cost-bound",
@@ -268,8 +269,8 @@ class SweepFolder:
         report = verify(setting.of(self._problem), table)
         if not report.ok or report.cost != objective:
             raise InputError(f"{folder}: its table is not what {CLAIM} says of it; remove the folder")
-        groups = read_frame(folder / "groups.csv")["group"].cast(pl.Int64).to_numpy()
-        return Run(setting, objective, bound, proof, seconds, table, groups, baselines, ended)
+        placed = groups_from(folder / "groups.csv")
+        return Run(setting, objective, bound, proof, seconds, table, placed, baselines, ended)
 
     def _table(self, folder: Path) -> pl.DataFrame:
         table = self._problem.table

@@ -22,7 +22,7 @@ from kanon_milp.errors import InputError, counted
 from kanon_milp.problem.records import Label
 from kanon_milp.system.arrays import Ints
 from kanon_milp.verify.numbers import exact, ncp
-from kanon_milp.verify.tables import Original, RecodingData, classes, list_rows
+from kanon_milp.verify.tables import Original, RecodingData, classes, list_rows, tally
 
 Levels = tuple[int, ...]
 Paths = Mapping[Label, tuple[Label, ...]]
@@ -250,13 +250,13 @@ class Rules:
         of_labels = (each.label_costs[each.symbol] for each in self.columns if each.label_costs is not None)
         return self.cost([rule.height for rule in self.columns]) + sum(of_labels)
 
-    def label_cost(self, released: pl.DataFrame) -> Fraction:
+    def label_cost(self, released: pl.DataFrame, weights: Ints) -> Fraction:
         """Loss of all released cells of the columns whose costs depend on labels."""
         total = Fraction(0)
         for rule in self.columns:
             if rule.label_costs is not None:
                 number, labels = classes(released[[rule.name]])
-                for label, rows in zip(labels[rule.name], np.bincount(number).tolist(), strict=True):
+                for label, rows in zip(labels[rule.name], tally(number, weights).tolist(), strict=True):
                     total += rows * rule.label_costs[label]
         return total
 
@@ -300,13 +300,15 @@ def check_cells(table: Original, rules: Rules, released: pl.DataFrame) -> tuple[
     )
     loss: Fraction | None = Fraction(0)
     outside: list[int] = []
-    for kind, (reading, rows_of_kind) in enumerate(zip(readings, np.bincount(kind_of_row).tolist(), strict=True)):
+    for kind, (reading, rows_of_kind) in enumerate(
+        zip(readings, tally(kind_of_row, table.weights).tolist(), strict=True)
+    ):
         cost, matches = rules.cheapest(reading)
         loss = None if cost is None or loss is None else loss + rows_of_kind * cost
         if cost is not None and not matches:
             outside.append(kind)
     if loss is not None:
-        loss += rules.label_cost(released)
+        loss += rules.label_cost(released, table.weights)
     if outside:
         rows = np.flatnonzero(np.isin(kind_of_row, outside))
         violations.append(f"a released row matches no pattern of the mask: {list_rows(rows)}")

@@ -225,7 +225,7 @@ class _Expected:
         """Compare with what is expected, and recompute."""
         columns = self.rules.columns
         names = [*self.table.quasi_identifiers, *(self.values if claim.by_value else ())]
-        types = distinct(self.table.keys, names)
+        types = distinct(self.table.keys, names, self.table.weights)
         rows = types["rows"].to_numpy().astype(np.int64)
         top = tuple(rule.height for rule in columns)
         # too many level vectors are not listed, but for the top
@@ -270,7 +270,7 @@ class _Expected:
         asked = {supply.attribute for supply in needs.strict.supplies} | (
             set(needs.limits) if claim.by_value else set()
         )
-        held = {name: held_values(self.table.keys, names, name) for name in asked}
+        held = {name: held_values(self.table.keys, names, name, self.table.weights) for name in asked}
         limits = None
         if claim.by_value:
             coded = {
@@ -320,7 +320,7 @@ class _Expected:
                     theirs = " and ".join(map(in_words, claim.requirements)) or "none"
                     found[-1] += f"; it has {theirs}, not {' and '.join(self.requirements) or 'none'}"
         names = [*self.table.quasi_identifiers, *self.values]
-        if claim.rows != self.table.n or claim.table_sha256 != table_hash(self.table.keys, names):
+        if claim.rows != self.table.n or claim.table_sha256 != table_hash(self.table.keys, names, self.table.weights):
             found.append("the certificate is about another table: the hash differs")
         return found
 
@@ -412,16 +412,19 @@ class _Expected:
         )
 
 
-def distinct(keys: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
-    """Distinct rows of some columns as c0, c1, ... with their number of copies, sorted, missing values last."""
-    frame = pl.DataFrame([keys[name].alias(f"c{j}") for j, name in enumerate(names)])
-    return frame.group_by(frame.columns).agg(pl.len().alias("rows")).sort(frame.columns, nulls_last=True)
+def distinct(keys: pl.DataFrame, names: Sequence[str], weights: Ints) -> pl.DataFrame:
+    """Distinct rows of some columns as c0, c1, ... with their number of copies, sorted, missing values last. weights:
+    int64, how many rows each row stands for."""
+    columns = [f"c{j}" for j in range(len(names))]
+    frame = pl.DataFrame([*map(pl.Series.alias, (keys[name] for name in names), columns), pl.Series("rows", weights)])
+    return frame.group_by(columns).agg(pl.col("rows").sum()).sort(columns, nulls_last=True)
 
 
-def held_values(keys: pl.DataFrame, names: Sequence[str], attribute: str) -> Held:
+def held_values(keys: pl.DataFrame, names: Sequence[str], attribute: str, weights: Ints) -> Held:
     """The values of an attribute that the distinct rows of some columns hold, and how often."""
-    pairs, on = distinct(keys, [*names, attribute]), [f"c{j}" for j in range(len(names))]
-    row = pairs.join(distinct(keys, names).with_row_index("row"), on, "left", nulls_equal=True, maintain_order="left")
+    pairs, on = distinct(keys, [*names, attribute], weights), [f"c{j}" for j in range(len(names))]
+    rows = distinct(keys, names, weights).with_row_index("row")
+    row = pairs.join(rows, on, "left", nulls_equal=True, maintain_order="left")
     column = pairs[f"c{len(names)}"].to_list()
     number = {value: position for position, value in enumerate(dict.fromkeys(column))}
     return Held(
@@ -432,9 +435,9 @@ def held_values(keys: pl.DataFrame, names: Sequence[str], attribute: str) -> Hel
     )
 
 
-def table_hash(keys: pl.DataFrame, names: Sequence[str]) -> str:
+def table_hash(keys: pl.DataFrame, names: Sequence[str], weights: Ints) -> str:
     """Hash of the quasi-identifiers and the columns whose values may be asked about, whatever the order of the rows."""
-    rows = distinct(keys, names).iter_rows()
+    rows = distinct(keys, names, weights).iter_rows()
     return _hash(itertools.chain([list(names)], ([rows, *values] for *values, rows in rows)))
 
 

@@ -30,11 +30,13 @@ from kanon_milp.verify.tables import (
     ProblemData,
     classes,
     compare_shape,
+    counts_of,
     emptied,
     leaking,
     open_released,
     row_numbers,
     rows_by_id,
+    tally,
     text_columns,
     there_are,
 )
@@ -106,10 +108,9 @@ def recoded(problem: ProblemData, anonymized: Any, row_id: str | None = None) ->
     table = Original.of(problem.table)
     frame = open_released(anonymized, table)
     released = text_columns(frame, table.quasi_identifiers)
-    if row_id is not None:
-        table = table.taken(rows_by_id(table, frame, row_id), row_id)
-    if released.height != table.n:
-        raise InputError(f"{there_are(released.height)}, the original has {table.n}")
+    table = table.taken(rows_by_id(table, frame, row_id), row_id) if row_id is not None else table.divided(frame)
+    if released.height != table.rows:
+        raise InputError(f"{there_are(released.height)}, the original has {table.rows}")
     found = read_foreign(table, Rules.of(table, problem.recoding), released)
     if found.violations:
         raise InputError(found.violations[0])
@@ -132,7 +133,7 @@ class _Asked:
                 known = nearest(name, list(self.table.sensitive))
                 raise InputError(f'distances: "{name}" is not a sensitive attribute of {self.table.source}{known}')
             # a value that it does not know is an error of whoever asks, not of the released table
-            labels, _ = coded(self.table.keys, [name], self.table.n)
+            labels, _ = coded(self.table.keys, [name], self.table.rows)
             distance.over([label for (label,) in labels], f'{self.table.source}: column "{name}"')
 
     @property
@@ -178,7 +179,10 @@ class _Check:
         self.table = original = table = asked.table
         if row_id is not None:
             self.table = table = original.taken(rows_by_id(original, frame, row_id), row_id)
-        self.same_rows = len(frame) == table.n
+        elif not alone:
+            self.table = table = original.divided(frame)
+        self.same_rows = len(frame) == table.rows
+        self.weights = counts_of(frame, table.count, "anonymized table")
         written = rewritten(table, frame) if cells == "intervals" and self.same_rows else []
         if alone:
             self.violations = leaking(table, frame, [] if table.unit is None else [table.unit])
@@ -206,7 +210,7 @@ class _Check:
         known = {name: table.keys[name] for name in (*written, *units) if name in (*table.sensitive, *units)}
         held = pl.DataFrame({**{name: texts[name] for name in texts.columns}, **known})
         before = original.keys[[*table.sensitive, *units]]
-        sensitive = Sensitive(held, before, (len(frame), original.n), asked.grounds, table.source, units)
+        sensitive = Sensitive(held, before, (self.weights, original.weights), asked.grounds, table.source, units)
         self.groups = Grouping.build(self.of_row, self.suppressed, sensitive, "groups")
         if missing_keys == "match":
             self.groups = self._matching()
@@ -235,7 +239,9 @@ class _Check:
             self.cost += (self.asked.table.n - table.n) * rules.suppressed
 
     def _matching(self) -> Grouping:
-        return Grouping.of_matching(Matching(self.released, self.symbols), self.suppressed, self.groups.sensitive)
+        return Grouping.of_matching(
+            Matching(self.released, self.symbols, self.weights), self.suppressed, self.groups.sensitive
+        )
 
     def report(self, partition: Sequence[int] | None, minimal: bool) -> Report:
         """Check requirements, a partition and side constraints; errors as in `verify`."""
@@ -250,12 +256,12 @@ class _Check:
             is_minimal, more_specific = self._minimal(has_all=not (unmet or others))
         return Report(
             violations=tuple(self.violations),
-            n=self.released.height,
+            n=int(self.weights.sum()),
             m=table.m,
             cost=self.cost,
             total=self.total,
-            suppressed_cells=int(self.symbols.sum_horizontal().sum()),
-            fully_suppressed_rows=int(self.suppressed.sum()),
+            suppressed_cells=int(self.symbols.sum_horizontal().to_numpy() @ self.weights),
+            fully_suppressed_rows=int(self.weights[self.suppressed].sum()),
             suppressed_rows=asked.problem.suppressed_rows,
             privacy=tuple(rule.described for rule in asked.rules),
             own=asked.own,
@@ -284,7 +290,9 @@ class _Check:
                 released, symbols = self.released[columns], self.symbols[columns]
                 suppressed = symbols.select(pl.all_horizontal(pl.all())).to_series().to_numpy()
                 if groups.matching is not None:
-                    judged = Grouping.of_matching(Matching(released, symbols), suppressed, groups.sensitive)
+                    judged = Grouping.of_matching(
+                        Matching(released, symbols, self.weights), suppressed, groups.sensitive
+                    )
                 else:
                     title = f"groups of rows released alike in {', '.join(columns)}"
                     judged = Grouping.build(classes(released)[0], suppressed, groups.sensitive, title)
@@ -369,12 +377,12 @@ def _repeated(table: Original, rules: Sequence[Rule], groups: Grouping, exempt: 
         column = text_columns(table.frame, [name])
         codes = classes(column)[0]
         present = column.to_series().is_not_null().to_numpy()
-        if len(np.unique(codes[present])) == present.sum():
+        if len(np.unique(codes[present])) == table.weights[present].sum():
             continue
         # a row without a value may be anybody's: each counts as one of its own
-        codes = np.where(present, codes, len(codes) + np.arange(len(codes)))
-        of_row = np.unique(np.column_stack([groups.of_row, codes]), axis=0)[:, 0]
+        of_row = np.unique(np.column_stack([groups.of_row, codes])[present], axis=0)[:, 0]
         values = np.bincount(of_row, minlength=len(groups.size))
+        values += tally(groups.of_row[~present], table.weights[~present], len(groups.size))
         few = int((values[looked] < k).sum())
         if few:
             found.append(

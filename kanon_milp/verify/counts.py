@@ -12,7 +12,7 @@ import polars as pl
 from kanon_milp.problem.records import Group, Label
 from kanon_milp.system.arrays import Flags, Floats, Ints
 from kanon_milp.verify.numbers import Ratios
-from kanon_milp.verify.tables import classes
+from kanon_milp.verify.tables import classes, tally
 
 
 class Matching:
@@ -22,14 +22,15 @@ class Matching:
     of_row: int64 (n,), the number of each row among the different ones; size: int64, how many rows match each.
     """
 
-    def __init__(self, released: pl.DataFrame, suppressed: pl.DataFrame) -> None:
-        """released: keys as text. suppressed: of each cell whether it is; missing ones match, too."""
+    def __init__(self, released: pl.DataFrame, suppressed: pl.DataFrame, weights: Ints) -> None:
+        """released: keys as text. suppressed: of each cell whether it is; missing ones match, too. weights: int64,
+        how many rows each row stands for."""
         columns = {name: released[name].alias("").set(suppressed[name].alias(""), None) for name in released.columns}
         self.of_row, distinct = classes(pl.DataFrame(columns))
         coded = [column.alias("").rank("dense").fill_null(0).to_numpy() for column in distinct]
         self._codes = np.array(coded, dtype=np.int64).reshape(len(coded), distinct.height)  # 0: matches any
         self._complete: Flags = np.all(self._codes > 0, axis=0)
-        self.size = self.sums(np.bincount(self.of_row)[:, None])[:, 0]
+        self.size = self.sums(tally(self.of_row, weights)[:, None])[:, 0]
 
     def sums(self, amounts: Ints) -> Ints:
         """Of amounts of each of the different rows, int64 (rows, q), the sums over those that match each."""
@@ -50,7 +51,8 @@ class Coding:
 
     names: the attributes. labels: the joint values of the reference by code, in the order of the text, missing last.
     of_row: int64 (n,), the code of each row. known: bool (n,), false where the reference lacks the value (code 0 then).
-    total: int64 (len(labels),), rows of the reference with each code.
+    total: int64 (len(labels),), rows of the reference with each code. weights: int64 (n,), how many rows each stands
+    for.
     """
 
     names: tuple[str, ...]
@@ -58,18 +60,21 @@ class Coding:
     of_row: Ints
     known: Flags
     total: Ints
+    weights: Ints
 
     @classmethod
-    def of(cls, names: Sequence[str], held: pl.DataFrame, reference: pl.DataFrame, rows: tuple[int, int]) -> Coding:
-        """held, reference: as text, row by row. rows: numbers of both, which frames of no columns do not know."""
-        labels, reference_of_row = coded(reference, names, rows[1])
-        total = np.bincount(reference_of_row, minlength=len(labels))
-        if held is reference:
-            return cls(tuple(names), labels, reference_of_row, np.ones(rows[0], dtype=bool), total)
-        distinct, of_row = coded(held, names, rows[0])
+    def of(
+        cls, names: Sequence[str], held: pl.DataFrame, reference: pl.DataFrame, weights: tuple[Ints, Ints]
+    ) -> Coding:
+        """held, reference: as text, row by row. weights: of both, how many rows each row stands for."""
+        labels, reference_of_row = coded(reference, names, len(weights[1]))
+        total = tally(reference_of_row, weights[1], len(labels))
+        if held is reference and len(weights[0]) == len(weights[1]):
+            return cls(tuple(names), labels, reference_of_row, np.ones(len(weights[0]), dtype=bool), total, weights[0])
+        distinct, of_row = coded(held, names, len(weights[0]))
         position = {label: code for code, label in enumerate(labels)}
         code = np.array([position.get(label, -1) for label in distinct], dtype=np.int64)[of_row]
-        return cls(tuple(names), labels, np.maximum(code, 0), code >= 0, total)
+        return cls(tuple(names), labels, np.maximum(code, 0), code >= 0, total, weights[0])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -90,17 +95,17 @@ class Counts:
     def build(cls, group_of_row: Ints, coding: Coding) -> Counts:
         """Count the joint values in the groups."""
         codes = len(coding.labels)
-        pairs, count = np.unique(group_of_row * codes + coding.of_row, return_counts=True)
+        pairs, entry = np.unique(group_of_row * codes + coding.of_row, return_inverse=True)
         group, value = pairs // codes, pairs % codes
-        size = np.bincount(group_of_row)
+        size = tally(group_of_row, coding.weights)
         starts = np.searchsorted(group, np.arange(len(size) + 1))
-        return cls(coding, starts, value, count.astype(np.int64), size)
+        return cls(coding, starts, value, tally(entry, coding.weights), size)
 
     @classmethod
     def of_matching(cls, matching: Matching, coding: Coding) -> Counts:
         """Count the joint values among the rows that match each of the different ones."""
         codes = len(coding.labels)
-        pairs = np.bincount(matching.of_row * codes + coding.of_row, minlength=len(matching.size) * codes)
+        pairs = tally(matching.of_row * codes + coding.of_row, coding.weights, len(matching.size) * codes)
         found = matching.sums(pairs.reshape(-1, codes))
         group, value = np.nonzero(found)
         starts = np.searchsorted(group, np.arange(len(found) + 1))

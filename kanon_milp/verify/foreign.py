@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, kind_of
 from kanon_milp.problem.records import Label
-from kanon_milp.system.arrays import Flags
+from kanon_milp.system.arrays import Flags, Ints
 from kanon_milp.verify.cells import ColumnRule, Rules
 from kanon_milp.verify.numbers import ncp, numberings, numbers_in
-from kanon_milp.verify.tables import Original, classes, list_rows, text_columns
+from kanon_milp.verify.tables import Original, classes, list_rows, tally, text_columns
 
 End = Fraction | str  # a number, or a date as text of ISO 8601: a day, or what begins one, such as a month or a year
 Meaning = Callable[[], Collection[str]]
@@ -375,11 +375,12 @@ def read_foreign(
     generalized, lost = 0, dict[str, Fraction]()
     for rule in rules.columns:
         before, after = table.keys[rule.name].alias(""), released[rule.name].alias("")
-        recoded[rule.name], wrong, cells, lost[rule.name] = _read_column(rule, before, after, penalty)
+        read = _read_column(rule, before, after, table.weights, penalty)
+        recoded[rule.name], wrong, cells, lost[rule.name] = read
         generalized += cells
         if wrong.size:
             violations.append(_explained(rule.name, before, after, wrong))
-    cells = released.height * released.width
+    cells = table.n * released.width
     known = None if violations or not cells else sum(lost.values(), Fraction(0)) / cells
     return ForeignTable(suppressed, pl.DataFrame(recoded), generalized, lost, known, tuple(violations))
 
@@ -445,6 +446,7 @@ def _read_column(
     rule: ColumnRule,
     original: pl.Series,
     released: pl.Series,
+    weights: Ints,
     penalty_in: Callable[[ColumnRule, Sequence[Label]], Penalty],
 ) -> tuple[pl.Series, NDArray[np.intp], int, Fraction]:
     """The cells of a column as labels of the recoding, the rows in which the original value does not lie in the cell,
@@ -453,7 +455,7 @@ def _read_column(
     A cell is read in one way in all its rows: as a label of the recoding, or as a cell of another tool.
     """
     pair_of_row, pairs = classes(pl.DataFrame({"original": original, "released": released}))
-    rows, before = np.bincount(pair_of_row, minlength=pairs.height), pairs["original"].to_list()
+    rows, before = tally(pair_of_row, weights, pairs.height), pairs["original"].to_list()
     values = list(dict.fromkeys(before))
     stands = rule.stands(pairs["original"], pairs["released"]).to_numpy()
     as_label: Flags = np.any(stands, axis=1)

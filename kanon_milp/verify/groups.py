@@ -17,7 +17,7 @@ from kanon_milp.verify.definitions import MeanRule, Rule, SizeRule, ValueRule
 from kanon_milp.verify.definitions.l_diversity import pairwise_diversity
 from kanon_milp.verify.ground import Ground, Numeric, Ordered
 from kanon_milp.verify.numbers import NEAR, EntropyDiversity, LogRatio, Ratios, in_words, less
-from kanon_milp.verify.tables import list_rows
+from kanon_milp.verify.tables import list_rows, tally
 
 
 @dataclass(frozen=True)
@@ -145,14 +145,14 @@ class Sensitive:
     """The sensitive attributes of a released table, row by row, and those of its original.
 
     released, original: as text; where units are counted they are the last column, which a released table does not have:
-    that of the original, row by row. hidden: names of columns that are no sensitive attribute. rows: number of rows of
-    both. distances: per attribute ground distances to report, besides those that need no more than the values. source:
-    what messages call the table.
+    that of the original, row by row. hidden: names of columns that are no sensitive attribute. weights: int64, how many
+    rows each row of both stands for. distances: per attribute ground distances to report, besides those that need no
+    more than the values. source: what messages call the table.
     """
 
     released: pl.DataFrame
     original: pl.DataFrame
-    rows: tuple[int, int]
+    weights: tuple[Ints, Ints]
     distances: Mapping[str, Sequence[Ground]] = field(default_factory=dict)
     source: str = "table"
     hidden: tuple[str, ...] = ()
@@ -166,7 +166,8 @@ class Sensitive:
     @cached_property
     def unchanged(self) -> bool:
         """Whether the released values are those of the original."""
-        return self.rows[0] == self.rows[1] and self.released.equals(self.original)
+        before, after = self.weights
+        return np.array_equal(before, after) and self.released.equals(self.original)
 
     def coding(self, names: Sequence[str], *, original: bool = True) -> Coding:
         """Joint values as numbers, compared with the original table or with the released one itself."""
@@ -176,8 +177,8 @@ class Sensitive:
             # one frame for both where nothing was changed, so that values are numbered once
             reference = self.original if original else self.released
             held = reference if self.unchanged else self.released
-            rows = self.rows[0], self.rows[1] if original else self.rows[0]
-            self._codings[key] = Coding.of(names, held, reference, rows)
+            weights = self.weights[0], self.weights[1 if original else 0]
+            self._codings[key] = Coding.of(names, held, reference, weights)
         return self._codings[key]
 
 
@@ -201,8 +202,8 @@ class Grouping:
     @classmethod
     def build(cls, of_row: Ints, suppressed_rows: Flags, sensitive: Sensitive, title: str) -> Grouping:
         """Collect rows into groups. suppressed_rows: bool (n,), whether the row is fully suppressed."""
-        size = np.bincount(of_row)
-        suppressed = np.bincount(of_row[suppressed_rows], minlength=len(size)) == size
+        size = tally(of_row, sensitive.weights[0])
+        suppressed = np.bincount(of_row[~suppressed_rows], minlength=len(size)) == 0
         return cls(of_row, size, suppressed, sensitive, title)
 
     @classmethod
@@ -220,9 +221,10 @@ class Grouping:
     @cached_property
     def mean_risk(self) -> Fraction:
         """The mean over the rows of 1/|group|."""
-        sizes, rows = np.unique(self.size[self.of_row], return_counts=True)
-        total = sum(Fraction(n, size) for size, n in zip(sizes.tolist(), rows.tolist(), strict=True))
-        return Fraction(total, len(self.of_row))
+        weights = self.sensitive.weights[0]
+        sizes, at = np.unique(self.size[self.of_row], return_inverse=True)
+        total = sum(Fraction(n, size) for size, n in zip(sizes.tolist(), tally(at, weights).tolist(), strict=True))
+        return Fraction(total, int(weights.sum()))
 
     def counts_of(self, coding: Coding) -> Counts:
         """How often joint values occur in the groups."""

@@ -23,23 +23,23 @@ from kanon_milp.verify.cells import ColumnRule, Levels, Readings, Rules, sets_of
 from kanon_milp.verify.counts import Counts
 from kanon_milp.verify.definitions import MeanRule, Rule, ValueRule
 from kanon_milp.verify.groups import Grouping
-from kanon_milp.verify.tables import classes, list_rows
+from kanon_milp.verify.tables import classes, list_rows, tally
 
 
-def number(*arrays: Ints) -> tuple[Ints, Ints, Ints]:
+def number(*arrays: Ints) -> tuple[Ints, Ints]:
     """Number the distinct combinations of entries in the order of their first positions.
 
-    Returns the number of each position, and per number its first position and how many positions it has.
+    Returns the number of each position, and per number its first position.
     """
     joint = np.zeros(len(arrays[0]), dtype=np.int64)
     for array in arrays:
         # numbers stay below the number of positions, so products do not overflow
         _, joint = np.unique(joint * (int(array.max(initial=0)) + 1) + array, return_inverse=True)
-    _, first, of, count = np.unique(joint, return_index=True, return_inverse=True, return_counts=True)
+    _, first, of = np.unique(joint, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
-    return rank[of], first[order], count[order]
+    return rank[of], first[order]
 
 
 class Projection:
@@ -53,7 +53,7 @@ class Projection:
         """codes: int64 (groups, m), the labels of each group; 0 is the symbol."""
         self.columns = tuple(columns)
         self._codes = codes
-        self.of_group, first, _ = number(*(codes[:, j] for j in self.columns))
+        self.of_group, first = number(*(codes[:, j] for j in self.columns))
         self.size = np.bincount(self.of_group, weights=sizes).astype(np.int64)
         self.suppressed = (codes[first][:, self.columns] == 0).all(axis=1)
         self._lookups: dict[int, tuple[Ints, Ints, Ints]] = {}
@@ -141,7 +141,7 @@ class ValueTest:
         """Whether it holds in the groups that a change makes of these pairs; each pair is asked about once."""
         if not len(first):
             return np.ones(0, dtype=bool)
-        of, positions, _ = number(first, second)
+        of, positions = number(first, second)
         keys = [(what, a, b) for a, b in zip(first[positions].tolist(), second[positions].tolist(), strict=True)]
         new = [key for key in keys if key not in self._known]
         if new:
@@ -247,7 +247,7 @@ class _Search:
     ) -> None:
         self.rules, self.readings, self.groups = rules, readings, groups
         fewest, most = bounds
-        self.fewest, self.most = fewest or 0, len(groups.of_row) if most is None else most
+        self.fewest, self.most = fewest or 0, int(groups.size.sum()) if most is None else most
         self.first = np.unique(groups.of_row, return_index=True)[1]
         names = [rule.name for rule in rules.columns]
         self.steps = [_Steps.of(rule, original[rule.name], released[rule.name]) for rule in rules.columns]
@@ -259,7 +259,7 @@ class _Search:
             if isinstance(rule, ValueRule):
                 self.values.append(ValueTest.of(rule, groups, np.zeros(len(groups.size), dtype=bool)))
             elif isinstance(rule, MeanRule):
-                self.most = min(self.most, rule.most_groups(len(groups.of_row)))
+                self.most = min(self.most, rule.most_groups(int(groups.size.sum())))
             elif rule.unit is None:
                 some = None if rule.columns is None else [names.index(name) for name in rule.columns]
                 projection = self.classes if some is None else Projection(codes, groups.size, some)
@@ -278,7 +278,8 @@ class _Search:
         """How many single cells of a column can be replaced, and the row of the first."""
         steps = self.steps[j]
         masked = [] if self.rules.allowed is None else [self.readings.kind_of_row]
-        _, first, rows = number(self.groups.of_row, steps.pair_of_row, self.secret, *masked)
+        of, first = number(self.groups.of_row, steps.pair_of_row, self.secret, *masked)
+        rows = tally(of, self.groups.sensitive.weights[0])
         pair = steps.pair_of_row[first]
         # one replacement for each more specific label of a pair
         choices = np.diff(steps.starts)[pair]
@@ -328,7 +329,7 @@ class _Search:
         if self.rules.allowed is None or not len(rows):
             return np.ones(len(rows), dtype=bool)
         kinds = self.readings.kind_of_row[rows]
-        of, first, _ = number(kinds, readings)
+        of, first = number(kinds, readings)
         pairs = zip(kinds[first].tolist(), readings[first].tolist(), strict=True)
         answers = [self.allowed(j, kind, reading) for kind, reading in pairs]
         return np.array(answers, dtype=bool)[of]

@@ -144,7 +144,30 @@ def text_columns(frame: nw.DataFrame[Any], names: Sequence[str]) -> pl.DataFrame
     return pl.DataFrame({name: _as_text(_to_polars(frame[name])) for name in names})
 
 
-def compare_shape(table: TableData, released: nw.DataFrame[Any], rewritten: Collection[str] = ()) -> list[str]:
+def counts_of(frame: nw.DataFrame[Any], count: str | None, source: str) -> Ints:
+    """How many rows each row of a frame stands for, int64; 1 where there is no column of counts.
+
+    Raises InputError where the column is missing, or a cell of it is no integer above 0.
+    """
+    if count is None:
+        return np.ones(len(frame), dtype=np.int64)
+    if count not in frame.columns:
+        raise InputError(f'{source}: there is no column "{count}" of counts{among(count, frame.columns)}')
+    cells = _as_text(_to_polars(frame[count])).str.strip_chars()
+    wrong = ~cells.str.contains(r"^\+?0*[1-9][0-9]{0,15}(\.0*)?$").fill_null(value=False)
+    if wrong.any():
+        raise InputError(
+            f'{source}: column "{count}", {list_rows(wrong.arg_true().to_numpy())}: a count must be an integer above 0'
+        )
+    return cells.str.split(".").list.first().cast(pl.Int64).to_numpy().astype(np.int64)
+
+
+def tally(number: Ints, rows: Ints, numbers: int = 0) -> Ints:
+    """Per number the sum of the rows that have it, int64 (at least `numbers`,)."""
+    return np.bincount(number, weights=rows, minlength=numbers).astype(np.int64)
+
+
+def compare_shape(table: Original, released: nw.DataFrame[Any], rewritten: Collection[str] = ()) -> list[str]:
     """What differs in the number of rows, the columns, and row by row outside the quasi-identifiers.
 
     rewritten: columns that are known to say the same in other words.
@@ -162,9 +185,15 @@ def compare_shape(table: TableData, released: nw.DataFrame[Any], rewritten: Coll
             found.append(f'column "{name}" is not in the original{why}')
     if len(released) != len(table.frame):
         found.append(f"{there_are(len(released))}, the original has {len(table.frame)}")
+    if table.count is not None and not np.array_equal(counts_of(released, table.count, "released"), table.weights):
+        found.append(
+            f'column "{table.count}": the counts are not those of the original rows, each whole or divided into rows '
+            "that follow each other"
+        )
+    if len(found) and (len(released) != len(table.frame) or table.count is not None):
         return found
     for name in before:
-        if name in table.quasi_identifiers or name not in after or name in rewritten:
+        if name == table.count or name in table.quasi_identifiers or name not in after or name in rewritten:
             continue
         rows = _differing(table.frame[name], released[name])
         if rows.size:
@@ -313,7 +342,9 @@ class Original:
     """Rows, roles, and the columns that have a role as text.
 
     keys: quasi-identifiers, then sensitive attributes and the unit of protection, every value as text, null where
-    missing. identifying: what must not be released. dropped: those among them that identify nobody.
+    missing. identifying: what must not be released. dropped: those among them that identify nobody. count: the column
+    that says how many rows each row of the frame stands for. weights: int64 (rows of the frame,), these numbers; 1
+    where there is no such column.
     """
 
     frame: nw.DataFrame[Any]
@@ -326,6 +357,8 @@ class Original:
     unit: str | None = None
     is_released: bool = False
     dropped: tuple[str, ...] = ()
+    count: str | None = None
+    weights: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64), repr=False)
 
     @classmethod
     def of(cls, table: TableData) -> Original:
@@ -334,7 +367,12 @@ class Original:
         unit: str | None = getattr(table, "unit", None)
         keys = text_columns(table.frame, [*quasi, *sensitive, *([] if unit is None else [unit])])
         removed, dropped = tuple(table.identifying), tuple(getattr(table, "dropped", ()))
-        return cls(table.frame, quasi, sensitive, keys, table.source, table.symbol, removed, unit, dropped=dropped)
+        count: str | None = getattr(table, "count", None)
+        weights = counts_of(table.frame, count, table.source)
+        return cls(
+            table.frame, quasi, sensitive, keys, table.source, table.symbol, removed, unit, dropped=dropped,
+            count=count, weights=weights,
+        )  # fmt: skip
 
     @property
     def units(self) -> tuple[str, ...]:
@@ -344,13 +382,36 @@ class Original:
 
     def taken(self, rows: Ints, row_id: str) -> Original:
         """These of its rows, in this order. row_id: the column that they were found by; it may be released."""
+        if self.count is not None:
+            raise InputError("row_id: a row of a frequency table may be released in several rows; leave row_id out")
         others = tuple(name for name in self.identifying if name != row_id)
-        return replace(self, frame=self.frame[rows.tolist()], keys=self.keys[rows], identifying=others)
+        ones = np.ones(len(rows), dtype=np.int64)
+        return replace(self, frame=self.frame[rows.tolist()], keys=self.keys[rows], identifying=others, weights=ones)
+
+    def divided(self, released: nw.DataFrame[Any]) -> Original:
+        """The same rows as a released frequency table divides them: with a row for each of its rows. Those of a row
+        follow each other, in the order of the original, and their counts add up to that of the row.
+
+        The table itself where the released one divides it in no such way.
+        """
+        if self.count is None or self.count not in released.columns:
+            return self
+        parts = counts_of(released, self.count, "anonymized table")
+        ends, ends_of_part = np.cumsum(self.weights), np.cumsum(parts)
+        if not np.isin(ends, ends_of_part).all() or ends[-1] != ends_of_part[-1]:
+            return self
+        row = np.searchsorted(ends, ends_of_part)
+        return replace(self, frame=self.frame[row.tolist()], keys=self.keys[row], weights=parts)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows of the frame."""
+        return len(self.frame)
 
     @property
     def n(self) -> int:
-        """Number of rows."""
-        return len(self.frame)
+        """Number of rows, as they are counted."""
+        return int(self.weights.sum())
 
     @property
     def m(self) -> int:

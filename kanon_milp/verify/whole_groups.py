@@ -48,6 +48,8 @@ def is_of_groups(recoding: object) -> bool:
 def check_groups(table: Original, recoding: Any, released: pl.DataFrame, of_row: Ints) -> GroupLoss:
     """Check a table row by row against its original. released: the quasi-identifiers as text. of_row: int64 (n,), group
     of each row. Raises InputError for an original whose columns are no numbers, where these are needed."""
+    if table.count is not None:
+        raise InputError(f"{table.source}: a recoding of entire groups is not for a frequency table; leave count out")
     if recoding.kind == "boxes":
         return _boxes(table, recoding, released)
     weights, centre, power = recoding.weights, recoding.center, POWERS[recoding.cost]

@@ -79,7 +79,7 @@ def test_a_neighbourhood_begins_where_the_table_is(case: SensitiveCase, data: st
         assert better is not None
         assert better.cost == table.cost - hood.loss + hood.loss_of(rows)
         release = expand(steps[0].before, restore(steps, better))
-        report = km.verify(problem, problem.table.released(release.columns), partition=release.group.tolist())
+        report = km.verify(problem, release.table(problem.table), partition=release.groups.group.tolist())
         assert report.ok
         assert report.cost == better.cost * instance.levels.unit
     else:

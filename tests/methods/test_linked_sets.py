@@ -134,10 +134,10 @@ def _groups(instance: Instance, table: object) -> list[int]:
 
     assert isinstance(table, Assignment)
     release = expand(instance, table)
-    released = km.verify(instance.problem, instance.problem.table.released(release.columns))
+    released = km.verify(instance.problem, release.table(instance.problem.table))
     assert released.ok, released.violations
     assert released.cost == table.cost * instance.levels.unit
-    return list(release.group.tolist())
+    return list(release.groups.group.tolist())
 
 
 def problem(rows: int, sets: tuple[tuple[str, ...], ...], k: int = 3) -> km.Problem:

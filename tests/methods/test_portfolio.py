@@ -89,7 +89,7 @@ def test_at_the_end_the_better_table_and_the_higher_bound_are_the_result(
     """Of the hybrid method the first table is at hand; direct MILP has none, or the optimal one."""
     problem = census_problem(60, 3)
     best = km.solve(problem, method="milp").require_optimal()
-    for groups in (None, best.groups):
+    for groups in (None, best.placed):
         answer = Answer("time_limit", groups, Fraction(theirs), ("solver",), "")
         monkeypatch.setattr(portfolio, "ProcessPool", lambda _workers, answer=answer: Answered(answer))
         hybrid_of(monkeypatch, ours)

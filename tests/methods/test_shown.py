@@ -92,7 +92,7 @@ def test_a_result_as_a_chart() -> None:
     ]
     counted = {row["rows"]: row["groups"] for row in sizes["data"]["values"]}
     assert sum(rows * groups for rows, groups in counted.items()) == 9
-    assert len(replace(told, groups=None).plot().to_dict()["hconcat"]) == 1
+    assert len(replace(told, placed=None).plot().to_dict()["hconcat"]) == 1
     ran = replace(told, phases=(PhaseRun("lagrangian", 0.1, 0.3, None, 2.0), PhaseRun("search", 0.4, 1.0, 5.0, 2.0)))
     _, lines = ran.plot().to_dict()["hconcat"][0]["vconcat"]
     bars = lines["data"]["values"]
@@ -102,7 +102,7 @@ def test_a_result_as_a_chart() -> None:
     ]
     assert "incumbent" not in bars[0]
     with pytest.raises(km.InputError, match="nothing to draw"):
-        replace(told, groups=None, trajectory=()).plot()
+        replace(told, placed=None, trajectory=()).plot()
 
 
 def test_without_altair_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

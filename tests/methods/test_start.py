@@ -32,7 +32,7 @@ def test_an_optimal_table_is_found_again_in_the_reduced_instance(case: Case | Se
     assume(problem.objective == "loss" and problem.suppressed_rows == "strict")
     best = km.solve(problem, method="milp")
     assume(best.groups is not None)
-    again = assignment_of_groups(presolve(problem, Clock(), merge=True), present(best.groups))
+    again = assignment_of_groups(presolve(problem, Clock(), merge=True), present(best.placed))
     if again is not None:  # the optimum may use a candidate that another one has replaced
         assert again.cost * presolve(problem, Clock()).before.levels.unit >= present(best.exact_objective)
 
@@ -80,7 +80,7 @@ def test_a_limit_that_is_over_at_once_does_not_lose_it(case: Case) -> None:
 def test_a_stricter_table_is_a_start() -> None:
     strict = km.solve(km.Problem(CENSUS, km.KAnonymity(10)), method="greedy")
     problem = km.Problem(CENSUS, km.KAnonymity(9))
-    found = assignment_of_groups(presolve(problem, Clock(), merge=True), present(strict.groups))
+    found = assignment_of_groups(presolve(problem, Clock(), merge=True), present(strict.placed))
     assert found is not None
     assert present(strict.objective) >= found.cost
 

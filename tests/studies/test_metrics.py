@@ -7,6 +7,7 @@ import os
 import time
 from fractions import Fraction
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -89,7 +90,7 @@ def test_each_group_counts_once_in_usefulness() -> None:
 
 def test_missing_and_empty_are_different_groups() -> None:
     frame = pl.DataFrame({"u": [None, "", None]})
-    assert metrics.group_sizes(frame) == [2, 1]
+    assert metrics.group_sizes(frame, np.ones(3, dtype=np.int64)) == [2, 1]
 
 
 def test_labels_that_nobody_knows_and_rows_that_do_not_match_are_not_measured() -> None:

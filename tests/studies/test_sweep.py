@@ -32,6 +32,7 @@ from present import present
 from strategies import Case, cases
 
 import kanon_milp as km
+from kanon_milp.presolve.assignment import RowGroups
 from kanon_milp.problem.privacy.l_diversity import Form
 from kanon_milp.studies.sweep import Run, Setting, combined, solve_setting, strictest_first
 from kanon_milp.studies.sweep import settings as all_settings
@@ -105,7 +106,7 @@ def solved(k: int) -> km.Result:
 def own_run(k: int, extra: int) -> Run:
     """A valid table that need not be the best: the optimum for a larger k; a bound that need not be: of a smaller."""
     table, below = solved(min(k + extra, 6)), solved(max(k - extra, 1))
-    return Run(Setting(k=k), table.exact_objective, below.exact_bound, "bound", 1.0, table.table, table.groups)
+    return Run(Setting(k=k), table.exact_objective, below.exact_bound, "bound", 1.0, table.table, table.placed)
 
 
 @given(runs())
@@ -127,9 +128,9 @@ def test_a_table_that_does_not_hold_is_not_taken_over() -> None:
     """Somebody's run of k = 5 claims a table of no loss that is not even 2-anonymous."""
     spoiled = FRAME.with_columns(pl.Series("b", [str(i) for i in range(12)]))
     problem = km.Problem(km.Table.from_frame(spoiled, ["a", "b"]), km.KAnonymity(2))
-    lie = Run(Setting(k=5), Fraction(0), None, "none", 1.0, spoiled, np.arange(12))
+    lie = Run(Setting(k=5), Fraction(0), None, "none", 1.0, spoiled, RowGroups.of_table(np.arange(12), problem.table))
     own = km.solve(problem)
-    truth = Run(Setting(k=2), own.exact_objective, own.exact_bound, "optimal", 1.0, own.table, own.groups)
+    truth = Run(Setting(k=2), own.exact_objective, own.exact_bound, "optimal", 1.0, own.table, own.placed)
     assert combined(problem, [truth, lie])[0].objective == own.exact_objective
 
 

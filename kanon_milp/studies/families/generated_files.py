@@ -13,7 +13,7 @@ from kanon_milp.errors import InputError, SolverError
 from kanon_milp.formulations.column_models import build_identifying
 from kanon_milp.methods.exchange import export_model
 from kanon_milp.methods.quasi_identifiers import differing_columns
-from kanon_milp.presolve.assignment import expand
+from kanon_milp.presolve.assignment import RowGroups, expand
 from kanon_milp.presolve.partition import partition_of_groups, released_partition
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.problem.csv_files import csv_text
@@ -129,10 +129,10 @@ def released_groups(found: Generated) -> pl.DataFrame:
     problem, groups, expected = found.problem(), found.group_of_row, found.optimum
     assert groups is not None
     prepared = presolve(problem, Clock(), enumerated=False).before
-    released = released_partition(prepared, partition_of_groups(prepared, groups))
+    released = released_partition(prepared, partition_of_groups(prepared, RowGroups.of_table(groups, problem.table)))
     if released is None:
         raise SolverError("the mask has no pattern for a planted group")
-    table = problem.table.released(expand(*released).columns)
+    table = expand(*released).table(problem.table)
     report = verify(problem, table)
     if not report.ok or (expected is not None and problem.objective == "loss" and report.cost != expected):
         raise SolverError(f"the planted groups are not what was said of them: {report.violations[:1] or report.cost}")

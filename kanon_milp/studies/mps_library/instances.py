@@ -20,6 +20,7 @@ from kanon_milp.formulations.restricted import RestrictedModel
 from kanon_milp.methods.exchange import DeclaredModel, declared_model
 from kanon_milp.methods.full_domain import FullDomain
 from kanon_milp.methods.quasi_identifiers import differing_columns
+from kanon_milp.presolve.assignment import RowGroups
 from kanon_milp.presolve.instance import compress_table, recode, types_of
 from kanon_milp.presolve.partition import assignment_of_groups
 from kanon_milp.presolve.row_types import compress
@@ -186,7 +187,7 @@ class LibraryInstance:
         if self.exported is None:
             return None
         prepared, arrays = self.exported.prepared, self.exported.arrays
-        assignment = assignment_of_groups(prepared, groups)
+        assignment = assignment_of_groups(prepared, RowGroups.of_table(groups, prepared.problem.table))
         if assignment is None:
             return None
         return completed(self.linear, RestrictedModel(prepared.instance, self.exported.model, arrays).start(assignment))

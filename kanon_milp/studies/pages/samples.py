@@ -12,13 +12,13 @@ import polars as pl
 
 from kanon_milp.errors import InputError
 from kanon_milp.methods.result import Result
+from kanon_milp.presolve.assignment import RowGroups
 from kanon_milp.problem.column_values import as_text, text_of, without_text
 from kanon_milp.problem.csv_files import CsvFormat
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.table import open_frame, read_frame
 from kanon_milp.studies.model_files import read_content
-from kanon_milp.studies.output import CLAIM, STATEMENT, base_of
-from kanon_milp.system.arrays import Ints
+from kanon_milp.studies.output import CLAIM, STATEMENT, base_of, groups_from
 
 ROWS = 3  # of a group, in a table of rows before and after
 GROUPS_FILE = "groups.csv"
@@ -32,14 +32,14 @@ def first_rows(released: pl.DataFrame) -> dict[str, Any]:
     return {"names": released.columns, "rows": [["" if cell is None else cell for cell in row] for row in rows]}
 
 
-def before_after(problem: Problem, released: Any, group_of_row: Ints, groups: int) -> dict[str, Any]:
+def before_after(problem: Problem, released: Any, placed: RowGroups, groups: int) -> dict[str, Any]:
     """The first rows of the groups that come first in the table: their quasi-identifiers before and after.
 
-    released: a table with the rows of the problem's in their order. group_of_row: int64 (n,), from 1. groups: so many
-    of them. Returns the names of the columns, and (size, [(row, [(before, after, fate)])]) for each group, where a fate
+    released: a table with the rows of the problem's in their order. placed: the groups of its rows. groups: so many of
+    them. Returns the names of the columns, and (size, [(row, [(before, after, fate)])]) for each group, where a fate
     is "kept", "generalized" or "suppressed".
     """
-    table = problem.table
+    table, group_of_row = problem.table.divided(placed.row, placed.rows), placed.group
     names, symbol = list(table.quasi_identifiers), table.symbol
     frame, _ = open_frame(released, "released table")
     after = as_text(frame, names, "released table")
@@ -53,16 +53,16 @@ def before_after(problem: Problem, released: Any, group_of_row: Ints, groups: in
             pairs = [(table.column(name)[at], after[name][at]) for name in names]
             fates = ["kept" if old == new else "suppressed" if new == symbol else "generalized" for old, new in pairs]
             cells = [(old or "", new or "", fate) for (old, new), fate in zip(pairs, fates, strict=True)]
-            rows.append((at + 1, cells))
-        found.append((len(members), rows))
+            rows.append((int(placed.row[at]) + 1, cells))
+        found.append((int(placed.rows[members].sum()), rows))
     return {"names": names, "groups": found, "most": ROWS}
 
 
 def of_result(result: Result, groups: int) -> dict[str, Any] | None:
     """Rows before and after of a result; None where none are asked for, or it has no table."""
-    if not groups or result.table is None or result.groups is None:
+    if not groups or result.table is None or result.placed is None:
         return None
-    return before_after(result.problem, result.table, result.groups, groups)
+    return before_after(result.problem, result.table, result.placed, groups)
 
 
 def of_folder(found: Mapping[str, Any], folder: Path, anonymized: str | None, groups: int) -> dict[str, Any] | None:
@@ -83,5 +83,5 @@ def of_folder(found: Mapping[str, Any], folder: Path, anonymized: str | None, gr
     header = True if written.get("header", True) is True else problem.table.released_columns
     missing = tuple(written.get("missing_values", ()))
     csv = CsvFormat(written["delimiter"], written["encoding"], header=header, missing_values=missing)
-    groups_of = read_frame(folder / GROUPS_FILE)["group"].cast(pl.Int64).to_numpy()
-    return before_after(problem, read_frame(folder / anonymized, csv), groups_of, groups)
+    placed = groups_from(folder / GROUPS_FILE)
+    return before_after(problem, read_frame(folder / anonymized, csv), placed, groups)

@@ -161,6 +161,7 @@ def asked(described: Mapping[str, Any]) -> list[tuple[str, str | None]]:
             "unit of protection",
             words("", roles.get("unit", []), ": k counts its different values, not rows; it is removed"),
         ),
+        ("counts", words("a row of the table stands for as many rows as ", roles.get("count", []), " says")),
         ("removed", words("identifying ", roles["identifying"])),
         ("dropped", words("", roles.get("dropped", []), ", which identify nobody")),
         ("kept as they are", words("", [*roles["insensitive"], *roles["unclassified"]])),
@@ -250,6 +251,7 @@ def verify_command(
             *_names("--keep", roles["insensitive"]),
             *_names("--drop", roles.get("dropped", [])),
             *_names("--unit", roles.get("unit", [])),
+            *_names("--count", roles.get("count", [])),
             *_requirements(problem["requirements"], roles["sensitive"], given["distances"]),
             *_recoding(given),
         ]

@@ -25,7 +25,7 @@ from kanon_milp.system.arrays import Flags
 from kanon_milp.verify.counts import Counts
 from kanon_milp.verify.ground import Ground, built_in
 from kanon_milp.verify.numbers import both
-from kanon_milp.verify.tables import Original, TableData
+from kanon_milp.verify.tables import Original, TableData, classes, tally
 
 EXACT = re.compile(r"[0-9]{1,1000}(/[0-9]{1,1000})?")
 SEARCHED = 10_000  # sizes tried; the next one is a lower bound as well
@@ -258,7 +258,8 @@ def rows_by_value(attribute: object, table: Original) -> dict[Label, int]:
     """Rows of each value of a sensitive attribute."""
     if attribute not in (*table.sensitive, *table.units):
         raise ValueError
-    return {value: int(rows) for value, rows in table.keys[str(attribute)].alias("").value_counts().iter_rows()}
+    number, distinct = classes(table.keys[[str(attribute)]])
+    return dict(zip(distinct.to_series().to_list(), tally(number, table.weights).tolist(), strict=True))
 
 
 @dataclass(frozen=True)

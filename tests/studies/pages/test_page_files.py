@@ -57,7 +57,7 @@ def test_infeasible_and_unfinished_have_a_page_too(tmp_path: Path) -> None:
     assert "It is proven that no table meets these requirements" in read.text
     assert "Loss by column" not in read.text
     result = km.solve(small(["a", "b", "c", "d"]))
-    missing = replace(result, table=None, groups=None, report=None, exact_objective=None, proof="none", trajectory=())
+    missing = replace(result, table=None, placed=None, report=None, exact_objective=None, proof="none", trajectory=())
     assert "No table was found" in page(missing, tmp_path)
 
 

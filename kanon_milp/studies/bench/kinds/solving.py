@@ -202,7 +202,7 @@ def started(task: Mapping[str, Any], tell: Teller) -> Measured:
     adapter = Recording(solvers.get(task["solver"]), task["permutation"])
     seconds = float(task["parameters"]["start_seconds"])
     start = solve(problem, method="search", time_limit=seconds, seed=task["seed"])
-    if start.groups is None:
+    if start.placed is None:
         raise SolverError("the search has found no start")
     tell.ready()
     clock, chosen = Clock(), get_formulation("strong")
@@ -214,7 +214,7 @@ def started(task: Mapping[str, Any], tell: Teller) -> Measured:
     if obstacle := too_large(instance) or too_long(instance, options.time_limit):
         raise SolverError(obstacle)
     session = Session(
-        prepared, chosen, adapter, options, clock, start=start.groups,
+        prepared, chosen, adapter, options, clock, start=start.placed,
         on_progress=lambda point: tell.point(point.incumbent, point.bound),
     )  # fmt: skip
     with clock.step("build"):
