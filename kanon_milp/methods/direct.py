@@ -17,6 +17,7 @@ from kanon_milp.bounds.built_in import LAGRANGIAN, REQUIREMENTS
 from kanon_milp.errors import InputError, SolverError, is_ours
 from kanon_milp.formulations.restricted import RestrictedModel
 from kanon_milp.heuristics.group_check import GroupCheck
+from kanon_milp.methods import fewest_groups
 from kanon_milp.methods.extension import Extension, compared
 from kanon_milp.methods.model_conflict import conflict_in_model
 from kanon_milp.methods.outcome import UNKNOWN, Bound, Outcome, objective_of, scale_of
@@ -83,7 +84,17 @@ def solve_milp(session: Session, *, explain: bool = True, known: Outcome | None 
     if instance.candidates.pairs >= LARGE and not session.limit.over:
         _ = session.first  # while there is time for it: the solver may find none
     registered = _registered(session, asked)
-    if known is None:
+    if (
+        known is None
+        and fewest_groups.asks_for_fewest(session)
+        and instance.candidates.pairs >= LARGE
+        and not session.limit.over
+    ):
+        session, number = _with_few_groups(session, asked)
+        if number > instance.types.n:
+            return session.end(Outcome().infeasible(("own bound",), session.why_infeasible))
+        known = replace(registered, bound=Bound(Fraction(number), ("own bound",)))
+    elif known is None:
         known = _known_bound(session, asked, registered)
     else:
         known = replace(known, registered=registered.registered)
@@ -148,6 +159,14 @@ def _known_bound(session: Session, asked: SolverOptions, nothing: Outcome) -> Ou
     if bound.backed_by[:1] == (REGISTERED,):  # that of the easier problem: no more than the word of the user's own
         return replace(nothing, bound=known, dual=dual, registered=nothing.registered.and_also(bound))
     return replace(nothing, bound=known.and_also(bound), dual=dual)
+
+
+def _with_few_groups(session: Session, asked: SolverOptions) -> tuple[Session, int]:
+    """The session with a table of few groups, and how many there are at least."""
+    limit = session.limit.part(2 * session.parameters.of(MilpParams).seconds(asked))
+    with session.clock.step("bound"):
+        number, table = fewest_groups.fewest_groups(session, limit)
+    return session if table is None else replace(session, known=table), number
 
 
 def _bound_limit(limit: Limit, seconds: float) -> BoundLimit:
