@@ -8,8 +8,9 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from kanon_milp.cli.exit_codes import BAD_INPUT, INTERRUPTED, NO_TABLE, Interrupted, signals
@@ -38,7 +39,7 @@ def command_line() -> int:
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else 0
     except InputError as error:
-        sys.stderr.write(f"error: {error}\n")
+        sys.stderr.write(f"error: {_with_option(str(error), sys.argv)}\n")
         return BAD_INPUT
     except SolverError as error:
         sys.stderr.write(f"error: {error}\n")
@@ -50,6 +51,15 @@ def command_line() -> int:
         sys.stderr.write(str(error) or INTERRUPTED)
         return NO_TABLE
     return 0
+
+
+def _with_option(message: str, arguments: Sequence[str]) -> str:
+    """A message that begins with an argument of Python, such as max_groups, with the option in its place that was given
+    for it."""
+    found = re.match(r"[a-z]\w*(?=:| must )", message)
+    option = "" if found is None else f"--{found[0].replace('_', '-')}"
+    given = any(each == option or each.startswith(f"{option}=") for each in arguments)
+    return f"{option}{message[found.end() :]}" if found is not None and given else message
 
 
 class _Tolerant(io.BufferedIOBase):

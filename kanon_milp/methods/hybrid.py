@@ -55,6 +55,9 @@ PHASES: tuple[type[Phase], ...] = (
 )
 
 
+OWN_LIMIT = "no time limit was given, so the search ended after its own, {:g} s; name one to give it more"
+
+
 @parameters("hybrid")
 @dataclass(frozen=True)
 class HybridParams:
@@ -94,7 +97,10 @@ def solve_hybrid(session: Session, tracker: Tracker | None = None, more: Sequenc
         phases = [*more, *(kind() for kind in kinds if kind.name not in known.off)]
         rounds = known.sizes_only and known.fits and not (few_row_types(known) or known.counted)
         run_phases(known, phases, rounds=rounds)
-    return session.end(outcome_of(known))
+    outcome = outcome_of(known)
+    if outcome.stop_reason == "time_limit" and session.options.time_limit is None:
+        outcome = outcome.noted(OWN_LIMIT.format(session.parameters.of(HybridParams).seconds))
+    return session.end(outcome)
 
 
 def limit_of_search(session: Session) -> Limit:

@@ -354,7 +354,10 @@ class Result:
         reached = f"{objective} groups" if self.goal == "groups" else f"{self.goal} {objective}"
         reached += self._of_what()
         if self.exact_bound is None:
-            return f"verified table with {reached}, nothing proven ({reason})"
+            least = ", the best found with one level for each column" * (
+                self.levels is not None and reason == "finished"
+            )
+            return f"verified table with {reached}{least}, nothing proven{' of other tables' * bool(least)} ({reason})"
         gap = "" if self.gap is None else f", gap {100 * self.gap:.3g} %"
         trusted = self._backing() if any(" " in each and each.split()[0] in TRUSTED for each in self.backed_by) else ""
         return f"verified table with {reached}, bound {bound}{gap} ({reason}){trusted}"

@@ -232,3 +232,20 @@ def test_a_wrong_value_of_an_option_is_one_line_that_names_it(
     assert done.returncode == 2
     assert done.stderr.startswith(said)
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--max-groups", "0", "error: --max-groups must be at least 1, found 0"),
+        ("--then", "beauty", "error: --then: loss, groups"),
+        ("--pool", "0", "error: --pool must be at least 1, found 0"),
+        ("--pool-loss", "3", "error: --pool-loss: it is about a pool"),
+        ("--threads", "0", "error: --threads must be at least 1, found 0"),
+    ],
+)
+def test_an_error_names_the_option_that_was_given(tmp_path: Path, option: str, value: str, said: str) -> None:
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n1,2\n")
+    refused = run("solve", "--data", tmp_path / "t.csv", "--qi", "a,b", "--k", 2, option, value)
+    assert refused.returncode == 2
+    assert refused.stderr.splitlines()[-1].startswith(said)

@@ -11,6 +11,7 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import polars as pl
@@ -410,3 +411,12 @@ def test_where_work_is_counted_no_model_goes_on_for_ever(monkeypatch: pytest.Mon
     asked.clear()
     km.solve(problem, method="search", iteration_limit=1, time_limit=60, parameters=parameters)
     assert set(asked) == {None}
+
+
+def test_a_search_without_a_limit_says_that_its_own_has_ended_it() -> None:
+    draw = Random(3)
+    frame = pl.DataFrame({f"q{j}": [draw.choice("abcde") for _ in range(200)] for j in range(5)})
+    problem = km.Problem(km.Table.from_frame(frame, frame.columns), km.KAnonymity(3))
+    found = km.solve(problem, method="search", parameters={"hybrid.seconds": 0.01})
+    assert (found.stop_reason, found.solver.options.time_limit) == ("time_limit", None)
+    assert "no time limit was given, so the search ended after its own, 0.01 s" in found.message

@@ -7,11 +7,13 @@ from fractions import Fraction
 from itertools import combinations_with_replacement, product
 from pathlib import Path
 
+import attack_pool
 import numpy as np
 import polars as pl
 import pytest
 from command_line import run
 from oracle import optimum
+from present import present
 
 import kanon_milp as km
 
@@ -159,3 +161,27 @@ def test_the_command_prints_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("what optimality gives away, at least")
     assert json.loads(run(*command, "--exact", "--json").stdout)["certain_groups"] == 1
+
+
+def test_the_benchmark_of_pools_finds_the_same_tables_and_the_same_originals() -> None:
+    cells = np.array([[0, 0], [0, 1], [1, 1], [1, 0]])
+    frame = pl.DataFrame(cells.astype(str), ["a", "b"])
+    problem = km.Problem(km.Table.from_frame(frame, ["a", "b"]), km.KAnonymity(2))
+    best = int(attack_pool.least_losses(cells[None], 2)[0])
+    tables = attack_pool.released_tables(cells, 2, best + 2)
+    pool = present(km.solve(problem, pool=100, pool_loss=2).pool)
+    assert pool.complete
+    released = [
+        tuple(tuple(-1 if cell == "*" else int(cell) for cell in row) for row in each.table.iter_rows())
+        for each in pool
+    ]
+    assert sorted(released) == tables
+    figures = attack_pool.Figures()
+    optimal = next(each for each in tables if sum(cell < 0 for row in each for cell in row) == best)
+    figures.add(optimal, 2, 2, 0)
+    shown = pl.DataFrame(
+        [["*" if cell < 0 else str(cell) for cell in row] for row in optimal], ["a", "b"], orient="row"
+    )
+    found = km.attack(problem, shown, exact=True)
+    assert figures.rows == found.refined_rows / 4
+    assert figures.certain == found.certain_groups / found.groups.height
