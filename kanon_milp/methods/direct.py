@@ -17,7 +17,7 @@ from kanon_milp.bounds.built_in import LAGRANGIAN, REQUIREMENTS
 from kanon_milp.errors import InputError, SolverError, is_ours
 from kanon_milp.formulations.restricted import RestrictedModel
 from kanon_milp.heuristics.group_check import GroupCheck
-from kanon_milp.methods import fewest_groups
+from kanon_milp.methods import group_number
 from kanon_milp.methods.extension import Extension, compared
 from kanon_milp.methods.model_conflict import conflict_in_model
 from kanon_milp.methods.outcome import UNKNOWN, Bound, Outcome, objective_of, scale_of
@@ -86,12 +86,12 @@ def solve_milp(session: Session, *, explain: bool = True, known: Outcome | None 
     registered = _registered(session, asked)
     if (
         known is None
-        and fewest_groups.asks_for_fewest(session)
+        and group_number.asks_for_number(session)
         and instance.candidates.pairs >= LARGE
         and not session.limit.over
     ):
-        session, number = _with_few_groups(session, asked)
-        if number > instance.types.n:
+        session, number = _with_number(session, asked)
+        if not 1 <= number <= instance.types.n:
             return session.end(Outcome().infeasible(("own bound",), session.why_infeasible))
         known = replace(registered, bound=Bound(Fraction(number), ("own bound",)))
     elif known is None:
@@ -161,11 +161,11 @@ def _known_bound(session: Session, asked: SolverOptions, nothing: Outcome) -> Ou
     return replace(nothing, bound=known.and_also(bound), dual=dual)
 
 
-def _with_few_groups(session: Session, asked: SolverOptions) -> tuple[Session, int]:
-    """The session with a table of few groups, and how many there are at least."""
+def _with_number(session: Session, asked: SolverOptions) -> tuple[Session, int]:
+    """The session with a table of few, or many, groups, and how many there are at least, or at most."""
     limit = session.limit.part(2 * session.parameters.of(MilpParams).seconds(asked))
     with session.clock.step("bound"):
-        number, table = fewest_groups.fewest_groups(session, limit)
+        number, table = group_number.group_number(session, limit)
     return session if table is None else replace(session, known=table), number
 
 
@@ -290,7 +290,7 @@ def solve_direct(
         proven = max(proven, Fraction(0))  # the tolerance of a bound may be more than all of a loss
     bound = Bound(proven, answer.backed_by)
     if known.bound.value is not None:
-        bound = known.bound.and_also(bound)
+        bound = known.bound.and_also(bound, highest=session.problem.objective != "max_groups")
     told = ((before + p.seconds, scale.to_problem(p.incumbent), scale.to_problem(p.bound)) for p in answer.trajectory)
     outcome = replace(known, bound=bound, trajectory=(*known.trajectory, *told), version=answer.version)
     table = None

@@ -91,12 +91,13 @@ class Bound:
     value: Fraction | None = None
     backed_by: tuple[str, ...] = ()
 
-    def and_also(self, other: Bound) -> Bound:
-        """The higher one of two lower bounds on the loss; backed by both where they are the same."""
-        if self.value is None or (other.value is not None and other.value > self.value):
-            return other
-        if other.value is None or other.value < self.value:
-            return self
+    def and_also(self, other: Bound, *, highest: bool = True) -> Bound:
+        """The higher one of two bounds, or the lower one where the objective is maximized; backed by both where they
+        are the same."""
+        if self.value is None or other.value is None:
+            return other if self.value is None else self
+        if self.value != other.value:
+            return other if (other.value > self.value) == highest else self
         return Bound(self.value, tuple(dict.fromkeys((*self.backed_by, *other.backed_by))))
 
 
