@@ -455,6 +455,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
             "symbol": "text",
             "unit": "none",
             "count": "none",
+            "weight": "none",
             "header": "truth",
         },
     ),

@@ -72,7 +72,11 @@ Reading = Annotated[
 ]
 Symbol = Annotated[str, table_option("--symbol", help="Suppression symbol.")]
 MissingValues = Annotated[
-    Missing, table_option("--missing", help="value: missing values are a value of their own; error: refuse them.")
+    Missing,
+    table_option(
+        "--missing",
+        help="value: missing values are a value of their own; error: refuse them; wildcard: match any (verify).",
+    ),
 ]
 MissingAsKeys = Annotated[
     MissingKeys,

@@ -96,6 +96,9 @@ def inspect(
     population: Annotated[
         Path | None, table_option(metavar="FILE", help="All among whom somebody may look; default: the table.")
     ] = None,
+    weight: Annotated[
+        str | None, table_option(metavar="W", help="Sampling weights: their sum in a class estimates its population.")
+    ] = None,
     symbol: options.Symbol = "*",
     json: options.Json = False,
 ) -> None:
@@ -105,7 +108,7 @@ def inspect(
     """
     asked = {**roles.arguments(required=False), **file.arguments()}
     levels = integers(split(k))
-    found = inspect_table(table, **asked, k=levels, population=population, symbol=symbol)
+    found = inspect_table(table, **asked, k=levels, population=population, weight=weight, symbol=symbol)
     if json:
         display.print_json(found.as_dict())
     else:

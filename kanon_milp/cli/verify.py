@@ -112,6 +112,8 @@ def verify(
         check_target(groups)
     columns = roles.arguments(required=asked is None and anonymized is not None)
     needed = privacy.requirements(required=False)
+    if missing == "wildcard":  # which is how tables are judged, not how they are read
+        missing, missing_keys = "value", "match"
     reading = {**file.arguments(), "symbol": symbol, "missing": missing}
     comparing: dict[str, Any] = {"cells": cells, "missing_keys": missing_keys, "row_id": row_id}
     strict = suppressed_rows or "strict"

@@ -97,9 +97,12 @@ def verify_files(
     symbol: what stands in the anonymized file for a suppressed value. delimiter: of both
     tables; an anonymized one may have its own, as in `read_released`. encoding: of all CSV files. missing_values: texts
     that stand for a missing value, in both tables. header: of both, as in `read_table`. cells: "intervals"
-    for tables of other tools; missing_keys, row_id: as in `verify`. Raises InputError for files that cannot be read or
-    do not belong together.
+    for tables of other tools; missing_keys, row_id: as in `verify`;
+    missing="wildcard" is missing_keys="match". Raises InputError for files that cannot be read or do not belong
+    together.
     """
+    if missing == "wildcard":  # which is how tables are judged, not how they are read
+        missing, missing_keys = "value", "match"
     table = read_table(
         original,
         quasi_identifiers,

@@ -29,11 +29,17 @@ from kanon_milp.system.arrays import Ints
 from kanon_milp.system.markup import card
 from kanon_milp.system.processes import begin_threads
 
-Missing = Literal["value", "error"]
+Missing = Literal["value", "error", "wildcard"]
 FileKind = Literal["CSV", "Excel", "parquet", "arrow"]
 SourceKind = FileKind | Literal["SQL"]
 SYMBOL = "*"
 FILL = 'fill it, or let missing values be one value of their own (missing="value", --missing value)'
+NO_WILDCARD = (
+    'missing="wildcard" (--missing wildcard): a missing key that matches any value is a reading that tables are judged '
+    'by (verify; compare and measure by missing_keys="match", --missing-keys match). Rows that match need not match '
+    "each other, so the rows that a row matches are no group, and no table is made for it. Take "
+    'missing="value": whatever is k-anonymous then is k-anonymous in that reading, too'
+)
 OF_UNIT = "it says who is protected, so fill it, or leave these rows out"
 
 CSV_SUFFIXES = (".csv", ".tsv", ".txt", ".data", ".dat")
@@ -148,7 +154,9 @@ class Table:
         if len(eager) == 0:
             raise InputError(f"{source}: the table has no rows")
         eager, counts, uncounted = counted_rows(eager, roles.count, source)
-        one_of(missing, ("value", "error"), "missing")
+        one_of(missing, ("value", "error", "wildcard"), "missing")
+        if missing == "wildcard":
+            raise InputError(f"{source}: {NO_WILDCARD}")
         keys = as_text(eager, (*roles.quasi_identifiers, *roles.sensitive, *roles.unit), source)
         _refuse_missing(keys.select(cs.by_name(*roles.unit)), source, OF_UNIT)
         if missing == "error":

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import operator
+import re
 import warnings
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -14,11 +16,12 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 
 from kanon_milp.errors import FileWarning, InputError, counted, printable
 from kanon_milp.methods.quasi_identifiers import QuasiIdentifiers, find_quasi_identifiers
 from kanon_milp.presolve.row_types import RowTypes, compress
-from kanon_milp.problem.arguments import integer, listed, text
+from kanon_milp.problem.arguments import column_name, column_names, integer, listed, text
 from kanon_milp.problem.column_values import as_text
 from kanon_milp.problem.counts import counted_rows
 from kanon_milp.problem.csv_files import CsvFormat, with_missing
@@ -55,7 +58,7 @@ from kanon_milp.system.markup import card, grid
 from kanon_milp.system.text_tables import markdown
 from kanon_milp.verify import Report, verify
 from kanon_milp.verify.report import attribute_lines
-from kanon_milp.verify.tables import Original, Question
+from kanon_milp.verify.tables import Original, Question, classes
 
 KS = (2, 5, 10)
 EDGES = (1, 2, 3, 5, 10, 20, 50, 100)  # where a range of class sizes begins
@@ -274,6 +277,9 @@ class Inspection:
         return in_kind(self.frame(), self.kind)
 
 
+PLAIN = re.compile(r"\s*\+?(\d{1,15}\.?\d{0,15}|\.\d{1,15})\s*", re.ASCII)  # numbers of sampling weights
+
+
 def inspect(
     table: Any,
     quasi_identifiers: Names = None,
@@ -284,6 +290,7 @@ def inspect(
     unit: str | None = None,
     drop: Names = None,
     count: str | None = None,
+    weight: str | None = None,
     query: str | None = None,
     k: Sequence[int] = KS,
     population: Any = None,
@@ -309,6 +316,10 @@ def inspect(
     unit: the column of who is protected, where somebody may have several rows; risks are then told of units, too.
     drop: columns that the command drops, though they identify nobody.
     count: the column of a frequency table that says how many rows each row stands for; all numbers are of these rows.
+    weight: the column of sampling weights, how many of the population each row stands for. The population of a class is
+    estimated as the sum of the weights of its rows, F_k = Σ w_i (Templ, Kowarik, Meindl 2015,
+    *Statistical Disclosure Control for Micro-Data Using the R Package sdcMicro*); the risks of journalist and marketer
+    are about these. The sum is a rough estimate for small classes, and these risks are those of the estimate alone.
     population: a path or data frame of all those among whom somebody may look, with the quasi-identifiers; the risks of
     the journalist and of the marketer are about it. delimiter, encoding, missing_values, header: as in `read_table`,
     of both. symbol: what
@@ -331,6 +342,11 @@ def inspect(
     doubt = header_doubt(named, frame, source, has_header=fmt.header is True)
     if doubt:
         warnings.warn(doubt, FileWarning, stacklevel=2)
+    if weight is not None:
+        if population is not None:
+            raise InputError("weight estimates the classes of a population; give one of weight and population")
+        also = () if keep is None else column_names(keep, "keep")
+        keep = tuple(dict.fromkeys([*also, column_name(weight, "weight")]))
     given = Roles.of(
         [] if quasi_identifiers is None else quasi_identifiers, sensitive, identifying, keep, unit, drop, count
     )
@@ -369,7 +385,9 @@ def inspect(
         int(sizes.max()),
         int((sizes == 1).sum()),
         tuple(_ranges(sizes)),
-        _risk(held, of_held, chosen, sizes, others),
+        _risk(held, of_held, chosen, sizes, others)
+        if weight is None
+        else _estimated(held, of_held, chosen, sizes, sampling_weights(held[weight], weight, source)),
         tuple(Touched(each, int(sizes[sizes < each].sum()), int((sizes < each).sum())) for each in ks),
         _command(source, proposal, query, marked) if is_read else proposal.call(),
         int(weights[gone.to_numpy()].sum()),
@@ -379,6 +397,34 @@ def inspect(
         proposal,
         frame.implementation,
     )
+
+
+def sampling_weights(column: pl.Series, name: str, source: str) -> list[Fraction]:
+    """Numbers of at least 1, exactly; raises InputError for another cell."""
+    found = []
+    for row, cell in enumerate(column.to_list(), 1):
+        weight = None if cell is None or not PLAIN.fullmatch(cell) else Fraction(cell.strip())
+        if weight is None or weight < 1:
+            raise InputError(
+                f'{source}: column "{name}", row {row}: a sampling weight must be a number of at least 1, as a row '
+                "stands for itself at least"
+            )
+        found.append(weight)
+    return found
+
+
+def _estimated(
+    texts: pl.DataFrame, weights: Ints, chosen: tuple[str, ...], sizes: Ints, sampling: Sequence[Fraction]
+) -> Risk:
+    """Risks by the sums of the sampling weights, F_k = Σ w_i: 1/F_k, the highest; Σ f_k/F_k / n."""
+    n, number = int(sizes.sum()), classes(texts.select(cs.by_name(*chosen)))[0].tolist()
+    rows, among = Counter[int](), defaultdict[int, Fraction](Fraction)
+    for k, each, weight in zip(number, weights.tolist(), sampling, strict=True):
+        rows[k] += each
+        among[k] += each * weight
+    expected = sum((Fraction(rows[k]) / among[k] for k in rows), Fraction(0))
+    highest, average = Fraction(1, int(sizes.min())), Fraction(len(sizes), n)
+    return Risk(highest, average, 1 / min(among.values()), expected / n)
 
 
 def _of_none(
