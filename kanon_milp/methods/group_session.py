@@ -11,7 +11,7 @@ from functools import cached_property
 
 from kanon_milp.bounds.group_costs.bound import CostDual
 from kanon_milp.methods.description import users_code
-from kanon_milp.methods.outcome import Bound, Found, Outcome, Scale, verified_objective
+from kanon_milp.methods.outcome import UNKNOWN, Bound, Found, Outcome, Scale, verified_objective
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import limit_of, result_of
 from kanon_milp.methods.tracker import GroupTracker, PhaseRun
@@ -114,6 +114,8 @@ class GroupSession:
         """
         tracker, limit = self.tracker, self.limit
         bound = Bound(tracker.proven, tracker.proven_by)
+        if not tracker.proven and (tracker.best is None or tracker.best.cost):
+            bound = UNKNOWN  # that no table costs less than nothing is worth a word only where one costs nothing
         best = self.instance.one_group if tracker.best is None else tracker.best
         if self.started is not None and best is self.started:
             message = "; ".join(each for each in (message, "the table is the one that was given to start with") if each)
