@@ -71,6 +71,7 @@ def describe_problem(problem: Problem, row_types: tuple[int, int]) -> dict[str, 
         "t_in": row_types[0],
         "t_in_star": row_types[1],
         **{letter: _strictest(described, letter) for letter in ("k", "p", "l", "t")},
+        "decided_by": _decided_by(described),
         "requirements": described,
         "quasi_identifiers": list(table.quasi_identifiers),
         "sensitive": list(table.sensitive),
@@ -94,6 +95,16 @@ def _strictest(described: list[dict[str, object]], letter: str) -> Any:
     if not found:
         return None
     return min(found) if letter == "t" else max(found)
+
+
+def _decided_by(described: list[dict[str, Any]]) -> str | None:
+    """Where a k and a threshold of risk are asked for, which of the two needs the larger groups: "k", "risk" or "both";
+    None where only one is."""
+    sizes = [each for each in described if each["name"] == "k_anonymity" and "quasi_identifiers" not in each]
+    of_k, of_risk = ([each["k"] for each in sizes if ("risk" in each) == by_risk] for by_risk in (False, True))
+    if not of_k or not of_risk:
+        return None
+    return "both" if max(of_k) == max(of_risk) else "k" if max(of_k) > max(of_risk) else "risk"
 
 
 def describe_input(problem: Problem, files: Mapping[str, str | None]) -> dict[str, Any]:

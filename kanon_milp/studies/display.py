@@ -25,6 +25,7 @@ from kanon_milp.studies.columns import EXAMPLES, LevelLabels
 from kanon_milp.studies.comparison import NARROW, Comparison
 from kanon_milp.studies.inspection import PROPOSAL, Inspection
 from kanon_milp.studies.output import PAGE, as_polars, json_text
+from kanon_milp.studies.pages.wording import DECIDES
 from kanon_milp.studies.proposal import suppressed_everywhere
 
 if TYPE_CHECKING:
@@ -145,6 +146,8 @@ def show_result(
     if problem["patterns"] is not None and problem["recoding"] != "pattern_mask":
         recoding += " with a pattern mask"
     grid.add_row("problem", Text.assemble(plain(title, "bold"), plain(f": {requirements}, {recoding}")))
+    if problem["decided_by"] is not None:
+        grid.add_row("decides", DECIDES[problem["decided_by"]].format(problem["k"]))
     grid.add_row("table", f"{_size(problem)}, {counted(problem['t_in'], 'row type')}")
     if result.problem.group_cost is None or result.after.variables:
         grid.add_row("model", _model(result))

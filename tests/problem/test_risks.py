@@ -150,3 +150,19 @@ def test_a_risk_on_the_command_line_and_on_the_page(tmp_path: Path) -> None:
     refused = run("solve", "--data", data, *asked, "--risk", "emea")
     assert refused.returncode == 2
     assert "there are ema, health-canada, cms" in refused.stderr
+
+
+@pytest.mark.parametrize(("k", "decides"), [(2, "risk"), (4, "both"), (5, "k")])
+def test_which_of_k_and_risk_decides_is_said(tmp_path: Path, k: int, decides: str) -> None:
+    file, out = tmp_path / "t.csv", tmp_path / "o"
+    file.write_text("a\n" + "x\n" * 6)
+    done = run(
+        "solve", "--data", file, "--qi", "a", "--k", k, "--risk", "1/4", "--out", out, "--report", out / "r.html"
+    )
+    problem = json.loads((out / "result.json").read_text())["problem"]
+    assert (problem["decided_by"], problem["k"]) == (decides, max(k, 4))
+    said = {"risk": "the threshold of risk, which needs k = 4", "both": "alike, both k = 4", "k": "asked for, 5; the"}
+    assert said[decides] in done.stdout
+    assert said[decides] in (out / "r.html").read_text()
+    run("solve", "--data", file, "--qi", "a", "--k", k, "--out", out)
+    assert json.loads((out / "result.json").read_text())["problem"]["decided_by"] is None

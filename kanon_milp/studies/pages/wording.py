@@ -165,6 +165,7 @@ def asked(described: Mapping[str, Any]) -> list[tuple[str, str | None]]:
         ("removed", words("identifying ", roles["identifying"])),
         ("dropped", words("", roles.get("dropped", []), ", which identify nobody")),
         ("kept as they are", words("", [*roles["insensitive"], *roles["unclassified"]])),
+        ("decides", DECIDES.get(problem.get("decided_by"), "").format(problem["k"])),
         ("how", recoding),
         ("weights", ", ".join(f"{name} {weight}" for name, weight in given["weights"].items())),
         ("goal", goals.get(problem["objective"], optimized(described))),
@@ -173,6 +174,13 @@ def asked(described: Mapping[str, Any]) -> list[tuple[str, str | None]]:
         ("extended model", (described.get("extended") or {}).get("words")),
         ("also", ", ".join(filter(None, sides))),
     ]
+
+
+DECIDES = {
+    "k": "the k that was asked for, {}; the threshold of risk needs less",
+    "risk": "the threshold of risk, which needs k = {}, more than the k that was asked for",
+    "both": "the k that was asked for and the threshold of risk alike, both k = {}",
+}
 
 
 def marks(described: Mapping[str, Any]) -> list[tuple[str, str]]:
