@@ -245,10 +245,11 @@ class GroupCuts(_GroupPhase):
         known = _of(known)
         bound, part = known.bound, limit.share(known.params.cuts)
         assert bound is not None
+        before = bound.value
         more = bound.cut(part, lambda _: None, float(known._cost / known.unit), known.params.rounds)
         known.prove()
-        known.raised += 1
-        known.more = more
+        known.raised += bound.value > before
+        known.more = more or part.over  # what the limit has ended goes on where it was
 
 
 class GroupTables(_GroupPhase):
