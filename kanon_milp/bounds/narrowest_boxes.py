@@ -26,21 +26,28 @@ def narrowest_bound(boxes: BoxCosts, least: int, group: Ints, limit: Limit) -> F
     known = np.zeros(boxes.n, np.int64)
     for rows in rows_of(group):
         known[rows] = boxes.penalties(rows[None].astype(np.int32))[0]
+    total = int(narrowest_penalties(boxes, least, known, limit).sum())
+    return max(Fraction(total - boxes.n * boxes.slack, boxes.scale), Fraction(0))
+
+
+def narrowest_penalties(boxes: BoxCosts, least: int, known: Ints | None, limit: Limit) -> Ints:
+    """Of each row, units that the narrowest box with κ rows and it costs one of them, or less; int64 (n,).
+
+    known: int64 (n,), units of some such box.
+    """
     _, first, of_row = np.unique(boxes.codes, axis=0, return_index=True, return_inverse=True)
-    same = np.bincount(of_row.reshape(-1))
-    order = np.arange(boxes.n)
-    search, highest = boxes.plain(least, least, order), boxes.highest
+    order, highest = np.arange(boxes.n), boxes.highest
+    search = boxes.plain(least, least, order)
     rank = np.asarray(search.rank)
     search.share = 1.0
-    total = 0
-    for at, (row, rows) in enumerate(zip(first.tolist(), same.tolist(), strict=True)):
+    found = np.zeros(len(first), np.int64)
+    for at, row in enumerate(first.tolist()):
         if at % AT_ONCE == 0 and limit.over:
             break
         # a group belongs to its first row in this order
         before, place = int(order[0]), int(rank[row])
         order[0], order[place], rank[before], rank[row] = row, before, place, 0
-        search.below = least * (int(known[row]) - highest) + 1
+        search.below = 0 if known is None else least * (int(known[row]) - highest) + 1
         cheapest_of_seed(search, row, NODES)
-        total += rows * (search.lowest + least * highest)
-    slack = boxes.n * boxes.slack * least
-    return max(Fraction(total - slack, least * boxes.scale), Fraction(0))
+        found[at] = search.lowest // least + highest
+    return found[of_row.reshape(-1)]

@@ -25,8 +25,6 @@ cdef class BoxSearch:
 cpdef bint cheapest_of_seed(BoxSearch s, Py_ssize_t seed, long long nodes)
 @cython.locals(found="long long", a="Py_ssize_t")
 cpdef long long penalty_of(BoxSearch s, const long long[::1] rows, Py_ssize_t count) noexcept nogil
-@cython.locals(wanted="Py_ssize_t", count="Py_ssize_t", x="Py_ssize_t", wide="long long", a="Py_ssize_t")
-cpdef long long narrowest(BoxSearch s, Py_ssize_t row) noexcept nogil
 @cython.locals(m="Py_ssize_t", offset="Py_ssize_t", c="Py_ssize_t", v="Py_ssize_t", b="Py_ssize_t", h="Py_ssize_t", t="Py_ssize_t",
                u="Py_ssize_t", level="Py_ssize_t")
 cdef void _begin(BoxSearch s, Py_ssize_t seed) noexcept nogil

@@ -169,25 +169,6 @@ def penalty_of(s: BoxSearch, rows: Ints, count: int) -> int:
     return found
 
 
-def narrowest(s: BoxSearch, row: int) -> int:
-    """The least penalty with which there can be as many rows as a group has at least in a box with this one: that many
-    others have no higher one with it alone."""
-    _begin(s, row)
-    wanted, count = s.smallest - 1, 0
-    for x in range(len(s.rank)):
-        if x != row:
-            wide = _with(s, 0, x)
-            if count < wanted or (wanted > 0 and wide < s.keys[wanted - 1]):
-                a = min(count, wanted - 1)
-                while a > 0 and s.keys[a - 1] > wide:
-                    s.keys[a] = s.keys[a - 1]
-                    a -= 1
-                s.keys[a] = wide
-                count = min(count + 1, wanted)
-    _leave(s, row)
-    return int(s.keys[wanted - 1]) if wanted > 0 and count == wanted else 0
-
-
 def _begin(s: BoxSearch, seed: int) -> None:
     """The box of a seed alone, and the levels at which other values have a label with it."""
     m, offset = len(s.kind), 0

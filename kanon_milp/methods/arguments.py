@@ -20,6 +20,7 @@ from kanon_milp.presolve.whole_groups import GroupInstance
 from kanon_milp.problem.arguments import file_path, instance_of, integer, real_number, text, wrong
 from kanon_milp.problem.databases import as_files
 from kanon_milp.problem.group_costs import NumericCost
+from kanon_milp.problem.group_costs.boxes import BoxPenalty
 from kanon_milp.problem.privacy import AlphaKAnonymity, KAnonymity, LDiversity, Requirement
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.table import Table, is_text
@@ -223,8 +224,10 @@ def not_points(problem: Problem) -> str:
     return more_than_sizes(problem)
 
 
-def not_squares(problem: Problem) -> str:
-    """For the bound on sums of squares; empty if nothing is in the way."""
+def not_priced(problem: Problem) -> str:
+    """For the bounds on sums of squares and boxes; empty if nothing is in the way."""
+    if isinstance(problem.group_cost, BoxPenalty):
+        return more_than_sizes(problem)
     if reason := not_points(problem):
         return reason
     return "" if getattr(problem.group_cost, "power", 2) == 2 else "only sums of squares are bounded, not l1"

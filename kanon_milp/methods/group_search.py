@@ -12,17 +12,22 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kanon_milp.bounds.group_costs.bound import CostBound
+from kanon_milp.bounds.group_costs.boxes import BoxPricing
 from kanon_milp.bounds.group_costs.pricing import GroupPricing, SquarePricing
 from kanon_milp.formulations.restricted import solve_restricted
+from kanon_milp.heuristics.boxes import improved_boxes
 from kanon_milp.heuristics.group_partitions import FINE, Partitions, Pool, partition_model
+from kanon_milp.heuristics.k_member import k_member
 from kanon_milp.heuristics.microaggregation import VmdavParams, improved, mdav, scaled, vmdav
 from kanon_milp.methods.group_session import GroupSession
 from kanon_milp.methods.hybrid import HybridParams
 from kanon_milp.methods.phases import Estimate, Known, Phase
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.scheduler import run_phases
+from kanon_milp.presolve.boxes import BoxCosts
 from kanon_milp.presolve.whole_groups import GroupInstance
 from kanon_milp.problem.group_costs import NumericCost
+from kanon_milp.problem.group_costs.boxes import BoxPenalty
 from kanon_milp.solvers import StopReason
 from kanon_milp.system.arrays import Flags, Floats, Ints, Ints32
 from kanon_milp.system.limit import Limit
@@ -52,9 +57,12 @@ class GroupSearchParams:
     all_nodes: int = number(100_000, "of the search for them", least=1)
 
 
-def pricing_of(instance: GroupInstance, loss: Fraction) -> GroupPricing | None:
+def pricing_of(instance: GroupInstance, loss: Fraction, limit: Limit) -> GroupPricing | None:
     """What prices the groups of an instance, None where nothing does. loss: of a table, for the scale."""
     points, most = instance.points, instance.most
+    if isinstance(instance.cost, BoxPenalty) and most is not None:
+        largest = min(most, len(instance.of_row))
+        return BoxPricing(BoxCosts.of(instance.cost, largest), instance.least, largest, limit)
     if points is None or points.power != 2 or not instance.problem.size_only:
         return None
     unit = power_of_two(loss / max(len(instance.of_row), 1))
@@ -131,7 +139,10 @@ class GroupKnown(Known):
         """Tell the tracker what the multipliers prove."""
         assert self.bound is not None
         if self.bound.dual is not None:
-            self.tracker.higher(min(self.bound.dual.bound, self._cost), ("own bound",))
+            proven, priced = self.bound.dual.bound, self.bound.priced
+            if isinstance(priced, BoxPricing):
+                proven = priced.rounded_up(proven)
+            self.tracker.higher(min(proven, self._cost), ("own bound",))
 
     @property
     def _cost(self) -> Fraction:
@@ -173,7 +184,7 @@ def _of(known: Known) -> GroupKnown:
 
 
 class FirstTables(_GroupPhase):
-    """MDAV and V-MDAV, with moves and exchanges of rows."""
+    """MDAV and V-MDAV, for boxes k-member clustering, with moves and exchanges of rows."""
 
     name, share, gain = "construction", "first", 100.0
 
@@ -185,9 +196,14 @@ class FirstTables(_GroupPhase):
         """The first one always ends with a table."""
         known = _of(known)
         cost, k, params = known.groups.cost, known.groups.least, known.get(VmdavParams)
-        assert isinstance(cost, NumericCost)
-        known.constructed, points = True, scaled(cost)
-        short = limit.share(known.params.first)
+        known.constructed, short = True, limit.share(known.params.first)
+        if not isinstance(cost, NumericCost):
+            group = k_member(known.groups, short)
+            table = known.groups.one_group if group is None else known.groups.table(group)
+            known.tracker.better(table)
+            _moved(known, short)
+            return
+        points = scaled(cost)
         known.tracker.better(known.groups.table(mdav(points, k, cost.power, short)))
         tables = [known.best.group]  # type: ignore[union-attr]
         if not short.over:
@@ -216,7 +232,7 @@ class GroupColumns(_GroupPhase):
             if len(known.groups.of_row) > known.params.rows:
                 known.notes.append(f"no bound is computed for more than {known.params.rows:,} rows (group_search.rows)")
             else:
-                priced = pricing_of(known.groups, known._cost)
+                priced = pricing_of(known.groups, known._cost, part)
                 if priced is not None:
                     first = np.concatenate([known.table(), priced.first()])
                     known.bound = CostBound(priced, first, part, known.session.parameters)
@@ -307,6 +323,10 @@ def _moved(known: GroupKnown, limit: Limit) -> None:
     cost, params = known.groups.cost, known.get(VmdavParams)
     if isinstance(cost, NumericCost) and known.best is not None and not limit.over:
         group = improved(scaled(cost), known.best.group, known.groups.least, params.passes, limit)  # type: ignore[attr-defined]
+        known.tracker.better(known.groups.table(group))
+    if isinstance(cost, BoxPenalty) and known.best is not None and not limit.over:
+        boxes, least = BoxCosts.of(cost, 2 * known.groups.least), known.groups.least
+        group = improved_boxes(boxes, known.best.group, least, params.passes, limit)  # type: ignore[attr-defined]
         known.tracker.better(known.groups.table(group))
 
 

@@ -20,8 +20,8 @@ from kanon_milp.methods.arguments import (
     not_matching,
     not_one_column,
     not_points,
+    not_priced,
     not_searched,
-    not_squares,
     too_many_groups,
 )
 from kanon_milp.methods.fpt import solve_fpt
@@ -147,7 +147,7 @@ METHODS: Plugins[Method] = Plugins(
             _imported_later("hybrid"),
             not_searched,
             frozenset({"solver", "node_limit", "iteration_limit", "dask", "parameters"}),
-            groups=WholeGroups(_imported_later("group_search"), not_squares),
+            groups=WholeGroups(_imported_later("group_search"), not_priced),
         ),
         Method(
             "greedy",

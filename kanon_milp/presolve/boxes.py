@@ -23,7 +23,8 @@ class BoxCosts:
 
     codes: int32 (n, m), value of each row in each column. The other arrays are those that `BoxSearch` takes: kind,
     begin, place, further, height, tree, label, cost. scale: an integer. slack: units by which the cost of a row may be
-    below what is computed; 0 where all costs are multiples of the unit, else 1 for each column of intervals.
+    below what is computed; 0 where all costs are multiples of the unit, else 1 for each column of intervals. grid: the
+    costs of all tables are multiples of 1/`grid`; 0 where that is not known.
     """
 
     codes: Ints32
@@ -37,6 +38,7 @@ class BoxCosts:
     cost: Ints
     scale: int
     slack: int
+    grid: int
 
     @property
     def n(self) -> int:
@@ -78,7 +80,7 @@ class BoxCosts:
             np.ascontiguousarray(np.column_stack([column.codes for column in columns]), np.int32),
             np.array(kinds, np.int64), begin, place, further, height, tree,
             np.array(labels, np.int64), np.array(costs, np.int64),
-            scale, 0 if exact else kinds.count(INTERVAL),
+            scale, 0 if exact else kinds.count(INTERVAL), denominator if exact else 0,
         )  # fmt: skip
 
     def search(

@@ -32,6 +32,20 @@ def test_k_member_and_its_bound_are_on_both_sides_of_the_optimum(case: GroupCase
 
 
 @given(group_cases())
+@settings(max_examples=examples(1000, 12), deadline=None)
+def test_search_and_its_bound_are_on_both_sides_of_the_optimum(case: GroupCase) -> None:
+    case = replace(case, recoding={}, required=None, k=min(case.k, case.n))
+    optimum = least(case.n, case.cost, case.holds)
+    result = km.solve(case.problem(), method="search", time_limit=2)
+    assert result.verified, result.message
+    assert result.exact_bound is not None
+    assert result.exact_objective is not None
+    assert result.exact_bound <= optimum <= result.exact_objective  # type: ignore[operator]
+    if result.proof == "optimal":
+        assert result.exact_objective == optimum
+
+
+@given(group_cases())
 @settings(max_examples=examples(1000, 15), deadline=None)
 def test_moves_and_exchanges_keep_sizes_and_lower_the_cost(case: GroupCase) -> None:
     case = replace(case, recoding={}, required=None, k=min(case.k, case.n))
