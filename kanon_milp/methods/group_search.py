@@ -384,7 +384,9 @@ def solve_group_search(session: GroupSession) -> Result:
     phases: Sequence[Phase] = [kind() for kind in PHASES]
     run_phases(known, phases)
     reason = "time_limit" if limit.over else "finished"
+    of_points = isinstance(session.instance.cost, NumericCost)  # certificates are of these
+    dual = known.bound.dual if known.bound is not None and of_points else None
     return session.finish(
         reason, "; ".join(known.notes), size=known.size, phases=tuple(known.log),
-        rough=Fraction(known.unit) if known.rough else None, dual=known.bound.dual if known.bound else None,
+        rough=Fraction(known.unit) if known.rough else None, dual=dual,
     )  # fmt: skip

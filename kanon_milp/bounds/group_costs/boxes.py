@@ -24,7 +24,7 @@ class BoxPricing:
 
     def __init__(self, boxes: BoxCosts, smallest: int, largest: int, limit: Limit = NO_LIMIT) -> None:
         self.boxes, self.n, self.smallest, self.largest = boxes, boxes.n, smallest, largest
-        self.unit, self.units = Fraction(1), boxes.scale
+        self.unit, self.units, self.slack = Fraction(1), boxes.scale, boxes.n * boxes.slack
         self.start: Floats = narrowest_penalties(boxes, smallest, None, limit) / self.units
 
     def first(self) -> Ints32:
@@ -56,7 +56,7 @@ class BoxPricing:
     def proven(self, multipliers: Ints, cuts: PricedCuts[np.int64], nodes: int, limit: Limit = NO_LIMIT) -> int:
         """As `GroupPricing` says."""
         found = self._of_seeds(multipliers, cuts, 0, nodes, 1, 1.0, None, limit)
-        return int(found.least.sum()) - self.n * self.boxes.slack
+        return int(found.least.sum()) - self.slack
 
     def _of_seeds(
         self, multipliers: Ints, cuts: PricedCuts[np.int64], below: int, nodes: int, columns: int, share: float,
