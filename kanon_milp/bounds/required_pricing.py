@@ -16,7 +16,8 @@ from kanon_milp.bounds.closure_pricing import ClosurePricing
 from kanon_milp.bounds.dual import NEVER, DualPoint, ExactDual, prove, round_dual
 from kanon_milp.bounds.evaluation import RequiredEvaluator
 from kanon_milp.bounds.parameters import PricingParameters, SubproblemParameters, ValuedPricingParameters
-from kanon_milp.bounds.pattern_pricing import PatternPricing, Priced, PricedAscent
+from kanon_milp.bounds.pattern_pricing import PatternPricing, Priced
+from kanon_milp.bounds.priced_ascent import PricedAscent
 from kanon_milp.bounds.registry import BoundLimit
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.presolve.instance import Instance

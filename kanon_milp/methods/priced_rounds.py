@@ -24,7 +24,8 @@ from kanon_milp.bounds.columns.priced_cuts import PricedCuts
 from kanon_milp.bounds.dual import DualPoint, prove, round_dual
 from kanon_milp.bounds.lagrangian_bound import lagrangian
 from kanon_milp.bounds.parameters import SubproblemParameters
-from kanon_milp.bounds.pattern_pricing import PatternPricing, PricedAscent
+from kanon_milp.bounds.pattern_pricing import PatternPricing
+from kanon_milp.bounds.priced_ascent import PricedAscent
 from kanon_milp.bounds.required_pricing import RequiredPricing, required_pricing_of
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.greedy import suppress_all

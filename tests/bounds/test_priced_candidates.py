@@ -23,7 +23,8 @@ from kanon_milp.bounds.closure_pricing import ClosurePricing
 from kanon_milp.bounds.dual import DualPoint, prove
 from kanon_milp.bounds.evaluation import Evaluator
 from kanon_milp.bounds.packing_cuts import first_sets
-from kanon_milp.bounds.pattern_pricing import PatternPricing, PricedAscent
+from kanon_milp.bounds.pattern_pricing import PatternPricing
+from kanon_milp.bounds.priced_ascent import PricedAscent
 from kanon_milp.errors import InputError, TooManyLevelVectorsError
 from kanon_milp.presolve.closures import closed_instance, closures_suffice
 from kanon_milp.presolve.instance import Instance, compress_table, recode, types_of, with_candidates

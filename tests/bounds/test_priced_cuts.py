@@ -22,7 +22,8 @@ from kanon_milp.bounds.certificate import certify
 from kanon_milp.bounds.columns.priced_cuts import PricedCuts
 from kanon_milp.bounds.dual import DualPoint, prove
 from kanon_milp.bounds.packing_cuts import type_sets
-from kanon_milp.bounds.pattern_pricing import PatternPricing, PricedAscent
+from kanon_milp.bounds.pattern_pricing import PatternPricing
+from kanon_milp.bounds.priced_ascent import PricedAscent
 from kanon_milp.bounds.rank_one_cuts import RankOneCuts
 from kanon_milp.presolve.closures import closed_instance
 from kanon_milp.presolve.instance import compress_table, types_of

@@ -20,7 +20,8 @@ import kanon_milp as km
 from kanon_milp.bounds.certificate import Certificate, certify
 from kanon_milp.bounds.dual import DualPoint, prove
 from kanon_milp.bounds.evaluation import RequiredEvaluator
-from kanon_milp.bounds.pattern_pricing import PatternPricing, PricedAscent
+from kanon_milp.bounds.pattern_pricing import PatternPricing
+from kanon_milp.bounds.priced_ascent import PricedAscent
 from kanon_milp.bounds.required_pricing import RequiredClosurePricing, RequiredPricing
 from kanon_milp.presolve import preparation
 from kanon_milp.presolve.closures import closed_instance, pricing_suffices

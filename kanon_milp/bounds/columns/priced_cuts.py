@@ -15,7 +15,7 @@ import numpy as np
 from kanon_milp.bounds.columns.relax_and_cut import RelaxAndCut
 from kanon_milp.bounds.dual import DualPoint
 from kanon_milp.bounds.parameters import PricingParameters
-from kanon_milp.bounds.pattern_pricing import PricedAscent
+from kanon_milp.bounds.priced_ascent import PricedAscent
 from kanon_milp.bounds.registry import BoundLimit
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.system.limit import Limit
