@@ -335,6 +335,9 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
             "iteration_limit": "none whole",
             "start": "none",
             "then": "",
+            "pool": "none whole",
+            "pool_loss": "none",
+            "pool_differ": "",
             "log_file": "none text",
             "solver_options": "none",
             "dask": "none text",
@@ -415,6 +418,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
             "known": "",
             "progress": "truth",
             "on_run": "none class",
+            "weights": "none",
         },
     ),
     "FullDomain": (
