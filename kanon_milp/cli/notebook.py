@@ -9,18 +9,23 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from importlib import resources
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from kanon_milp.cli.exit_codes import signals
 from kanon_milp.cli.help import output_option, table_option
 from kanon_milp.errors import InputError
 from kanon_milp.studies import display
 from kanon_milp.system.extras import optional
 
 HERE = "127.0.0.1"
+LOOK = 0.2  # seconds between looks whether marimo has ended
+GRACE = 5  # seconds for marimo to end
+GONE = 60  # seconds after which a page that was closed is taken to be gone
 
 
 def notebook(
@@ -34,8 +39,8 @@ def notebook(
 ) -> None:
     """Anonymize a table on a page in the browser.
 
-    The page is served to this machine only, with a token; no file leaves it. Ctrl-C ends it. --edit opens a copy of
-    the page as a notebook, to take further.
+    The page is served to this machine only, with a token; no file leaves it. Ctrl-C ends it, and removes what it has
+    stored. --edit opens a copy of the page as a notebook, to take further.
     """
     optional("marimo", "app", "the app")
     optional("altair", "app", "the app")
@@ -46,21 +51,36 @@ def notebook(
     if edit is not None and not edit.exists():
         shutil.copyfile(own, edit)
         display.say(f"notebook    {edit}")
-    way = ["run", "--token", str(own)] if edit is None else ["edit", "--skip-update-check", str(edit.resolve())]
+    way = (
+        ["run", "--token", "--session-ttl", str(GONE), str(own)]
+        if edit is None
+        else ["edit", "--skip-update-check", str(edit.resolve())]
+    )
     with tempfile.TemporaryDirectory(prefix="kanon-milp-") as folder:  # uploads and results, gone at the end
         command = [sys.executable, "-m", "marimo", *way, "--host", host, "--token-password-file", "-"]
         command += ([] if port is None else ["--port", str(port)]) + (["--headless"] if no_browser else [])
         command += ["--", "--folder", folder] + ([] if file is None else ["--file", str(file.resolve())])
         process = subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, env={**os.environ, **_quiet(folder)})
-        assert process.stdin is not None
-        process.stdin.write(secrets.token_urlsafe(16).encode())  # in no list of processes
-        process.stdin.close()
-        while process.poll() is None:
-            try:
-                process.wait()
-            except KeyboardInterrupt:  # marimo has heard it, too, and ends
-                process.terminate()
+        try:
+            assert process.stdin is not None
+            process.stdin.write(secrets.token_urlsafe(16).encode())  # in no list of processes
+            process.stdin.close()
+            while process.poll() is None:  # Popen.wait would wait on after Ctrl-C, and another one would end it there
+                time.sleep(LOOK)
+        except KeyboardInterrupt:  # marimo has heard it, too, but may wait for pages that are open
+            signals.answer = "ignore"
+            _end(process)
+        signals.answer = "ignore"  # the folder is removed now, whoever asks again
     raise typer.Exit(0)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(GRACE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def _check_loopback(host: str) -> None:

@@ -1,6 +1,6 @@
 """The page of `kanon-milp app`: a notebook of marimo that calls the public names of the package and nothing else.
 
-A copy of this file (`kanon-milp app --copy mine.py`) is a notebook of your own: `kanon-milp app --edit mine.py`.
+A copy of this file is a notebook of your own: `kanon-milp app --edit mine.py`.
 """
 # /// script
 # [tool.marimo.display]
@@ -181,10 +181,19 @@ class Run:
         self.result: Any = None
         self.measures: Any = None
         self.files: dict[str, bytes] = {}
-        self.stop, self.shown = threading.Event(), False
+        self.clock = time.perf_counter  # the names of a page are gone when it is closed
+        self.stop, self.shown, page = threading.Event(), False, threading.current_thread()
         self.began, self.ended = time.perf_counter(), 0.0
         self.thread = threading.Thread(target=self.solve, name=f"kanon_milp {name}", daemon=True)
         self.thread.start()
+        threading.Thread(target=self.end_with, args=(page,), daemon=True).start()
+
+    def end_with(self, page: threading.Thread) -> None:
+        """Stop when the page that has asked is gone. page: the thread that runs its cells."""
+        while self.thread.is_alive():
+            if not page.is_alive():
+                self.stop.set()
+            self.thread.join(1)
 
     @property
     def seconds(self) -> float:
@@ -209,7 +218,7 @@ class Run:
             self.files = {each.name: each.read_bytes() for each in (*sorted(self.out.iterdir()), model)}
         except Exception as error:  # whatever it is belongs on the page, and not into a log
             self.error = error
-        self.ended = self.ended or time.perf_counter()
+        self.ended = self.ended or self.clock()
 
 
 @app.function(hide_code=True)
@@ -510,9 +519,7 @@ def _(finished, pair):
     _both = {"": _tables[0].columns} | {each.name: table.row(0) for each, table in zip(_runs, _tables, strict=True)}
     mo.vstack(
         [
-            mo.hstack(
-                [what_is_left(each.measures, each.name) for each in _runs if each.measures], widths="equal", wrap=True
-            ),
+            mo.hstack([what_is_left(each.measures, each.name) for each in _runs if each.measures], widths="equal"),
             over_time(_runs),
             mo.ui.table(pl.DataFrame(_both, strict=False), selection=None, show_download=False, page_size=20),
         ]
