@@ -55,7 +55,8 @@ def plot(
             )
         )
         if phases:
-            panels[-1] = alt.vconcat(panels[-1].properties(width=WIDTH, height=HEIGHT), _gantt(alt, phases))
+            both = alt.vconcat(panels[-1].properties(width=WIDTH, height=HEIGHT), _gantt(alt, phases))
+            panels[-1] = both.resolve_scale(x="shared")
     if groups is not None:
         rows_of = np.bincount(groups.group, weights=groups.rows).astype(np.int64)
         sizes, counts = np.unique(rows_of[rows_of > 0], return_counts=True)
