@@ -230,7 +230,9 @@ def not_priced(problem: Problem) -> str:
         return more_than_sizes(problem)
     if reason := not_points(problem):
         return reason
-    return "" if getattr(problem.group_cost, "power", 2) == 2 else "only sums of squares are bounded, not l1"
+    assert isinstance(problem.group_cost, NumericCost)
+    squares = problem.group_cost.power == 2 and problem.group_cost.splits
+    return "" if squares else "only sums of squares around the mean are bounded"
 
 
 def not_one_column(problem: Problem) -> str:

@@ -104,6 +104,7 @@ def test_methods_that_are_for_other_problems_refuse_by_name() -> None:
         (points, "univariate", "where there is one column"),
         (boxes, "vmdav", "only under the recoding microaggregation"),
         (l1, "univariate", "where there is one column"),
+        (l1, "search", "only sums of squares around the mean"),
     ):
         with pytest.raises(km.InputError, match=said):
             km.solve(problem, method=method)
