@@ -237,12 +237,12 @@ class Report:
         held = "verified" if self.privacy else "consistent with the original; no requirement was checked"
         if self.alone:
             held = "verified, the released table alone" if self.privacy else "no requirement was checked"
-        of_rows, of_units = "", []
+        of_k = f"k = {self.k_strict}{both}"
         if self.released.unit is not None and self.released.units_strict is not None:
             fewest = counted(self.released.units_strict, "different value")
             visible = "no row is left" if self.released.units_exempt is None else str(self.released.units_exempt)
-            of_rows = " rows"
-            of_units = [f'  {fewest} of "{self.released.unit}"' + (f", without them {visible}" if suppressed else "")]
+            without = f" with the fully suppressed rows as a group, without them {visible}" if suppressed else ""
+            of_k = f'k = {fewest} of "{self.released.unit}"{without}'
         lines = [
             held if self.ok else f"NOT verified: {counted(len(self.violations), 'violation')}",
             *(f"  - {violation}" for violation in self.violations),
@@ -251,8 +251,7 @@ class Report:
             f"{'' if self.alone else f'loss {loss}, '}{self.suppressed_cells:,} of {cells:,} cells suppressed "
             f"({100 * share:.1f} %), {rows} fully",
             *self._foreign_summary(),
-            f"k = {self.k_strict}{of_rows}{both}",
-            *of_units,
+            of_k,
         ]
         for name, facts in self.released.sensitive.items():
             lines += attribute_lines(name, facts)

@@ -70,7 +70,7 @@ def test_three_persons_in_each_group(folder: Path) -> None:
     command = ("verify", "out/anonymized.csv", "--original", "data.csv", *ROLES)
     done = run_in(folder, *command, "--unit", "patient")
     assert done.returncode == 0
-    assert '3 different values of "patient"' in done.stdout
+    assert 'k = 3 different values of "patient"' in done.stdout
     done = run_in(folder, "inspect", "data.csv", "--qi", "sex,born,ward", "--unit", "patient")
     told = " ".join(done.stdout.split())
     assert "patient: 3 different; 3 (100.0%) have a row that nobody else has" in told
