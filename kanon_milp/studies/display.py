@@ -422,7 +422,7 @@ def show_inspection(found: Inspection) -> None:
     if not found.command:
         return
     console.print()
-    sizes = _columns([], ["rows of a class", "classes", "rows"], [""])
+    sizes = _columns([], ["rows in a group", "groups", "rows"], [""])
     for size in found.sizes:
         if size.classes:
             share = size.rows / rows

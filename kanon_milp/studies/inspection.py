@@ -65,7 +65,7 @@ EDGES = (1, 2, 3, 5, 10, 20, 50, 100)  # where a range of class sizes begins
 MOST_QUASI = MAX_LEVEL_VECTORS.bit_length() - 1
 MOST_PROPOSED = 8  # quasi-identifiers of a first attempt
 NO_QUASI = "no column is left that may be a quasi-identifier, so no command is proposed; name some (--qi)"
-PROPOSAL = "? is a guess from names and values: say what it is by --qi, --sensitive, ..."
+PROPOSAL = "Roles with ? are guessed from names and values; name them yourself with --qi, --sensitive, ..."
 
 
 @dataclass(frozen=True)
@@ -218,9 +218,9 @@ class Inspection:
         if not self.quasi_identifiers:
             return [("note", NO_QUASI), *(("note", note) for note in self.notes)]
         rows, identification, risk = self.rows, self.identification, self.risk
-        few, which = identification.minimal, "leaving out any of them makes some rows alike"
+        few, which = identification.minimal, "without any one of them, some can no longer be told apart"
         if identification.minimum:
-            few, which = identification.minimum[0], "fewer columns do not"
+            few, which = identification.minimum[0], "no fewer columns do"
         spread = f"of {self.smallest:,} to {self.largest:,} rows each, {float(self.mean):,.2f} on average"
         if self.smallest == self.largest:
             spread = f"each with {'one row' if self.smallest == 1 else counted(self.smallest, 'row')}"
