@@ -364,3 +364,17 @@ def test_groups_alone_are_measured_as_boxes(tmp_path: Path) -> None:
         pl.DataFrame(columns).write_csv(file)
         with pytest.raises(km.InputError, match=said):
             read_groups(file, 6)
+
+
+def test_tables_of_boxes_are_held_against_the_bound_on_boxes() -> None:
+    frame = pl.DataFrame({"n": [1, 2, 3, 7, 8, 9], "s": ["a", "a", "b", "b", "c", "c"]})
+    table = km.Table.from_frame(frame, ["n", "s"])
+    asked = km.Problem(table, km.KAnonymity(3), km.Boxes())
+    other = pl.DataFrame({"n": ["1-3"] * 3 + ["[7,9]"] * 3, "s": ["{a, b}"] * 3 + ["{b, c}"] * 3})
+    found = km.compare(asked, ["milp", "k_member"], released={"other": other}, partitions={"bad": [0, 1] * 3})
+    least = 6 * (Fraction(1, 4) + Fraction(1, 2))
+    assert found.bound is not None
+    assert found.bound <= least
+    assert [row.objective for row in found.rows[:3]] == [least] * 3
+    # rows 1, 3 and 5, and the others: intervals of 7 and 7, of 8 units, and sets of three values
+    assert found.rows[3].objective == 6 * (Fraction(7, 8) + 1)
