@@ -224,6 +224,13 @@ def not_points(problem: Problem) -> str:
     return more_than_sizes(problem)
 
 
+def not_boxes(problem: Problem) -> str:
+    """For methods that cut boxes; empty if nothing is in the way."""
+    if not isinstance(problem.group_cost, BoxPenalty):
+        return "parts that are cut at medians are boxes, and the recoding is microaggregation"
+    return groups_not_merging(problem)
+
+
 def not_priced(problem: Problem) -> str:
     """For the bounds on sums of squares and boxes; empty if nothing is in the way."""
     if isinstance(problem.group_cost, BoxPenalty):

@@ -11,7 +11,7 @@ from itertools import accumulate
 import numpy as np
 
 from kanon_milp.bounds.narrowest_boxes import narrowest_bound
-from kanon_milp.heuristics.boxes import improved_boxes
+from kanon_milp.heuristics.boxes import cut_boxes, improved_boxes
 from kanon_milp.heuristics.k_member import k_member
 from kanon_milp.heuristics.microaggregation import VmdavParams, improved, mdav, scaled, vmdav
 from kanon_milp.methods.group_session import GroupSession
@@ -50,25 +50,43 @@ def solve_vmdav(session: GroupSession) -> Result:
 
 
 def solve_k_member(session: GroupSession) -> Result:
-    """Greedy k-member clustering (Byun et al. 2007); for boxes followed by moves and exchanges of rows, where only
-    sizes of groups are required, and by the bound of each row alone."""
-    instance, tracker = session.instance, session.tracker
-    is_boxes = isinstance(instance.cost, BoxPenalty)
+    """Greedy k-member clustering (Byun et al. 2007)."""
+    instance, limit = session.instance, session.limit
     with session.clock.step("search"):
-        group = k_member(instance, session.limit.share(FIRST) if is_boxes else session.limit)
+        group = k_member(instance, limit.share(FIRST) if isinstance(instance.cost, BoxPenalty) else limit)
         if group is not None:
-            tracker.better(instance.table(group))
-    message = "" if group is not None else "k-member clustering has found no groups"
-    if isinstance(instance.cost, BoxPenalty) and (best := tracker.best or instance.one_group) is not None:
-        boxes, known = BoxCosts.of(instance.cost, 2 * instance.least), best.group
-        if instance.problem.size_only:
-            with session.clock.step("search"):
-                known = improved_boxes(boxes, known, instance.least, PASSES, session.limit.share(FIRST))
-                tracker.better(instance.table(known))
-        with session.clock.step("bound"):
-            found = narrowest_bound(boxes, instance.least, known, session.limit)
-            tracker.higher(found, ("own bound",))
-    return session.finish(message=message)
+            session.tracker.better(instance.table(group))
+    _improve_boxes(session)
+    return session.finish(message="" if group is not None else "k-member clustering has found no groups")
+
+
+def solve_cuts(session: GroupSession) -> Result:
+    """Boxes by cuts at medians (LeFevre et al. 2006)."""
+    instance = session.instance
+    assert isinstance(instance.cost, BoxPenalty)
+    if instance.one_group is None:
+        return session.finish(message="all rows together do not have what is required, so there is nothing to cut")
+    boxes = BoxCosts.of(instance.cost, 2 * instance.least)
+    with session.clock.step("search"):
+        group = cut_boxes(boxes, instance.least, instance.holds, session.limit.share(FIRST))
+        session.tracker.better(instance.table(group))
+    _improve_boxes(session)
+    return session.finish()
+
+
+def _improve_boxes(session: GroupSession) -> None:
+    """Moves and exchanges of rows, where only sizes of groups are required, and the bound of each row alone."""
+    instance, tracker = session.instance, session.tracker
+    best = tracker.best or instance.one_group
+    if not isinstance(instance.cost, BoxPenalty) or best is None:
+        return
+    boxes, known = BoxCosts.of(instance.cost, 2 * instance.least), best.group
+    if instance.problem.size_only:
+        with session.clock.step("search"):
+            known = improved_boxes(boxes, known, instance.least, PASSES, session.limit.share(FIRST))
+            tracker.better(instance.table(known))
+    with session.clock.step("bound"):
+        tracker.higher(narrowest_bound(boxes, instance.least, known, session.limit), ("own bound",))
 
 
 def solve_univariate(session: GroupSession) -> Result:

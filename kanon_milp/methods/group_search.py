@@ -14,8 +14,9 @@ import numpy as np
 from kanon_milp.bounds.group_costs.bound import CostBound
 from kanon_milp.bounds.group_costs.boxes import BoxPricing
 from kanon_milp.bounds.group_costs.pricing import GroupPricing, SquarePricing
+from kanon_milp.bounds.narrowest_boxes import narrowest_bound
 from kanon_milp.formulations.restricted import solve_restricted
-from kanon_milp.heuristics.boxes import improved_boxes
+from kanon_milp.heuristics.boxes import cut_boxes, improved_boxes
 from kanon_milp.heuristics.group_partitions import FINE, Partitions, Pool, partition_model
 from kanon_milp.heuristics.k_member import k_member
 from kanon_milp.heuristics.microaggregation import VmdavParams, improved, mdav, scaled, vmdav
@@ -184,7 +185,7 @@ def _of(known: Known) -> GroupKnown:
 
 
 class FirstTables(_GroupPhase):
-    """MDAV and V-MDAV, for boxes k-member clustering, with moves and exchanges of rows."""
+    """MDAV and V-MDAV, for boxes cuts at medians and k-member clustering, with moves and exchanges of rows."""
 
     name, share, gain = "construction", "first", 100.0
 
@@ -198,10 +199,14 @@ class FirstTables(_GroupPhase):
         cost, k, params = known.groups.cost, known.groups.least, known.get(VmdavParams)
         known.constructed, short = True, limit.share(known.params.first)
         if not isinstance(cost, NumericCost):
-            group = k_member(known.groups, short)
-            table = known.groups.one_group if group is None else known.groups.table(group)
-            known.tracker.better(table)
-            _moved(known, short)
+            assert isinstance(cost, BoxPenalty)
+            boxes = BoxCosts.of(cost, 2 * k)
+            known.tracker.better(known.groups.table(cut_boxes(boxes, k, known.groups.holds, short.share(0.5))))
+            _moved(known, short.share(0.5))
+            group = None if short.over else k_member(known.groups, short.share(0.5))
+            if group is not None:
+                group = improved_boxes(boxes, group, k, params.passes, short)
+                known.tracker.better(known.groups.table(group))
             return
         points = scaled(cost)
         known.tracker.better(known.groups.table(mdav(points, k, cost.power, short)))
@@ -229,7 +234,11 @@ class GroupColumns(_GroupPhase):
         known = _of(known)
         part = limit.share(known.params.columns)
         if known.bound is None:
-            if len(known.groups.of_row) > known.params.rows:
+            cost = known.groups.cost
+            if len(known.groups.of_row) > known.params.rows and isinstance(cost, BoxPenalty):
+                boxes, group = BoxCosts.of(cost, 2 * known.groups.least), known.best.group  # type: ignore[union-attr]
+                known.tracker.higher(narrowest_bound(boxes, known.groups.least, group, limit), ("own bound",))
+            elif len(known.groups.of_row) > known.params.rows:
                 known.notes.append(f"no bound is computed for more than {known.params.rows:,} rows (group_search.rows)")
             else:
                 priced = pricing_of(known.groups, known._cost, part)

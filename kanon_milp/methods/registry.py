@@ -16,6 +16,7 @@ from kanon_milp.methods.arguments import (
     groups_not_alone,
     groups_not_merging,
     more_than_sizes,
+    not_boxes,
     not_guessed,
     not_matching,
     not_one_column,
@@ -25,7 +26,7 @@ from kanon_milp.methods.arguments import (
     too_many_groups,
 )
 from kanon_milp.methods.fpt import solve_fpt
-from kanon_milp.methods.group_heuristics import solve_k_member, solve_mdav, solve_univariate, solve_vmdav
+from kanon_milp.methods.group_heuristics import solve_cuts, solve_k_member, solve_mdav, solve_univariate, solve_vmdav
 from kanon_milp.methods.group_session import GroupSession
 from kanon_milp.methods.phases import Estimate, RestrictedModelParams, beyond_solvers, few_options, limits_emd
 from kanon_milp.methods.result import Result
@@ -162,6 +163,7 @@ METHODS: Plugins[Method] = Plugins(
             solve_mondrian,
             groups_not_merging,
             candidates=False,
+            groups=WholeGroups(solve_cuts, not_boxes),
         ),
         Method(
             "mondrian_relaxed",

@@ -19,15 +19,16 @@ from kanon_milp.system.limit import NO_LIMIT
 
 @given(group_cases())
 @settings(max_examples=examples(1000, 15), deadline=None)
-def test_k_member_and_its_bound_are_on_both_sides_of_the_optimum(case: GroupCase) -> None:
+def test_tables_and_their_bounds_are_on_both_sides_of_the_optimum(case: GroupCase) -> None:
     case = replace(case, recoding={})
     optimum = least(case.n, case.cost, case.holds)
     assume(optimum is not None)
-    result = km.solve(case.problem(), method="k_member")
-    assert (result.exact_bound or 0) <= optimum  # type: ignore[operator]
-    if result.exact_objective is not None:
-        assert result.verified
-        assert result.exact_objective >= optimum  # type: ignore[operator]
+    for method in ("k_member", "mondrian"):
+        result = km.solve(case.problem(), method=method)
+        assert (result.exact_bound or 0) <= optimum  # type: ignore[operator]
+        if result.exact_objective is not None:
+            assert result.verified
+            assert result.exact_objective >= optimum  # type: ignore[operator]
 
 
 @given(group_cases())
@@ -56,3 +57,14 @@ def test_moves_and_exchanges_keep_sizes_and_lower_the_cost(case: GroupCase) -> N
     assert instance.table(after).cost <= instance.table(before).cost
     moved = improved_boxes(BoxCosts.of(instance.cost, 2 * case.k), after, case.k, 9, NO_LIMIT)
     assert instance.table(moved).cost == instance.table(after).cost
+
+
+def test_beyond_a_number_of_rows_search_has_the_bound_of_each_row_alone() -> None:
+    case = GroupCase(
+        {"a": ("1", "2", "4", "8", "9", "9"), "b": ("u", "u", "v", "v", "w", "w")}, ("x",) * 6, 3, None, {}
+    )
+    result = km.solve(case.problem(), method="search", time_limit=5, parameters={"group_search.rows": 5})
+    other = km.solve(case.problem(), method="k_member")
+    assert result.verified
+    assert result.exact_bound == other.exact_bound
+    assert result.exact_bound
