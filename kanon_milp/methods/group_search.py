@@ -225,9 +225,11 @@ class GroupColumns(_GroupPhase):
     name, step, share, gain = "columns", "bound", "columns", 10.0
 
     def applies(self, known: Known) -> bool:
-        """Until that is so, as long as there is a table."""
+        """Until that is so, once there is a table, and by turns with better ones."""
         known = _of(known)
-        return known.best is not None and known.more and (known.bound is None or not known.bound.converged)
+        if known.bound is None:
+            return known.best is not None and known.more
+        return not known.bound.converged and known.tabled == known.raised
 
     def run(self, known: Known, limit: Limit) -> None:
         """In a share of the time."""
@@ -252,7 +254,6 @@ class GroupColumns(_GroupPhase):
         known.bound.converge(part)
         known.prove()
         known.raised += 1
-        known.more = known.bound.converged
 
 
 class GroupCuts(_GroupPhase):
