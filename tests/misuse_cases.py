@@ -164,6 +164,14 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
         {"l": 2},
         {"l": "whole float", "form": "", "sensitive": "none whole text", "c": "none"},
     ),
+    "Boxes": (km.Boxes, {}, {"columns": "none whole text", "weights": "", "hierarchies": ""}),
+    "Microaggregation": (
+        km.Microaggregation,
+        {},
+        {"columns": "none whole text", "standardize": "truth", "center": "", "cost": "", "weights": ""},
+    ),
+    "model_size": (km.model_size, {"problem": PROBLEM}, {"problem": "", "formulation": ""}),
+    "relax": (km.relax, {"model": km.build_model(PROBLEM)}, {"model": "model", "time_limit": "none whole float"}),
     "MarketerRisk": (km.MarketerRisk, {"marketer_risk": "0.09"}, {"marketer_risk": "whole float"}),
     "Method": (
         km.Method,
@@ -176,6 +184,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
             "takes": "",
             "candidates": "truth",
             "small_groups": "truth",
+            "groups": "none",
         },
     ),
     "ProsecutorRisk": (km.ProsecutorRisk, {"risk": "0.09"}, {"risk": "whole float"}),
@@ -372,6 +381,8 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
             "seed": "whole",
             "gap": "",
             "log_file": "none text",
+            "node_limit": "none whole",
+            "start": "none",
             "solver_options": "none",
             "progress": "truth",
             "on_progress": "none class",
@@ -522,6 +533,8 @@ DISTANCES: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] 
 }
 # what the package makes itself, errors, and what is no function
 MADE = {
+    "ModelSize",
+    "Relaxation",
     "Attack",
     "Applied",
     "Assignment",

@@ -44,7 +44,7 @@ def relax(model: pyo.ConcreteModel, *, time_limit: float | None = None) -> Relax
     has no solution or is unbounded, and at the time limit.
     """
     instance_of(model, pyo.ConcreteModel, "model", "a Pyomo model, such as that of build_model(problem)")
-    if time_limit is not None and not (isinstance(time_limit, int | float) and time_limit > 0):
+    if time_limit is not None and not (type(time_limit) in (int, float) and time_limit > 0):
         raise InputError("time_limit: a number of seconds above 0 is expected")
     arrays = to_arrays(model, names=True)
     check_numbers(arrays.linear)
