@@ -397,6 +397,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
             "problem": "",
             "methods": "none",
             "released": "none",
+            "partitions": "none",
             "boxes": "truth",
             "time_limit": "none whole float",
             "threads": "whole",
@@ -445,7 +446,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
         {"table": TABLE, "privacy": km.KAnonymity(2)},
         {"table": "table", "privacy": "", "asked": "none"},
     ),
-    "boxes": (km.boxes, {"result": km.solve(PROBLEM)}, {"result": ""}),
+    "boxes": (km.boxes, {"result": km.solve(PROBLEM)}, {"result": "", "groups": "none"}),
     "attack": (
         km.attack,
         {"problem": PROBLEM, "released": km.solve(PROBLEM).table},
@@ -477,7 +478,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
     "measure": (
         km.measure,
         {"problem": PROBLEM, "anonymized": FRAME},
-        {"problem": "", "anonymized": "frame", "missing_keys": "", "row_id": "none"},
+        {"problem": "", "anonymized": "frame", "missing_keys": "", "row_id": "none", "partition": "none"},
     ),
     "write_model": (
         km.write_model,
@@ -487,7 +488,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
     "write_report": (
         km.write_report,
         {"result": km.solve(PROBLEM), "path": "nowhere/report.html"},
-        {"result": "", "path": "text", "sample": "", "title": "", "author": ""},
+        {"result": "", "path": "text", "sample": "", "before_after": "", "title": "", "author": ""},
     ),
     "find_quasi_identifiers": (
         km.find_quasi_identifiers,

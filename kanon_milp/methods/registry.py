@@ -120,6 +120,8 @@ class Method:
             raise wrong(f'method "{self.name}": takes', f"a set with some of {', '.join(ARGUMENTS)}", takes)
         instance_of(self.candidates, bool, f'method "{self.name}": candidates', "True or False")
         instance_of(self.small_groups, bool, f'method "{self.name}": small_groups', "True or False")
+        if self.groups is not None:
+            instance_of(self.groups, WholeGroups, f'method "{self.name}": groups', "a WholeGroups")
 
 
 def _imported_later(module: str) -> Callable[[Any], Result]:
