@@ -8,12 +8,13 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
+from kanon_milp.heuristics.median_cuts import coordinates, median_parts
 from kanon_milp.heuristics.microaggregation import scaled
 from kanon_milp.presolve.whole_groups import GroupInstance
 from kanon_milp.problem.group_costs import NumericCost
 from kanon_milp.problem.group_costs.boxes import BoxColumn, BoxPenalty
 from kanon_milp.system.arrays import Flags, Floats, Ints
-from kanon_milp.system.limit import Limit
+from kanon_milp.system.limit import NO_LIMIT, Limit
 
 
 class Growing(ABC):
@@ -121,7 +122,8 @@ def k_member(instance: GroupInstance, limit: Limit) -> Ints | None:
     """A partition, int64 (n,), whose groups all have what is required; None where that is not found.
 
     A group that lacks something takes rows with the sensitive values that it has fewest of, the one that costs least
-    among them. Rows that are left, and what lacks something in the end, go to the group that costs least with them.
+    among them. Rows that are left, and what lacks something in the end, go to the group that costs least with them. At
+    the limit the rows left are cut at medians; where these are no group, they are with the last one.
     """
     cost, n = instance.cost, len(instance.of_row)
     growing = _Points(cost) if isinstance(cost, NumericCost) else _Boxes(cost) if isinstance(cost, BoxPenalty) else None
@@ -133,10 +135,16 @@ def k_member(instance: GroupInstance, limit: Limit) -> Ints | None:
         rows = np.flatnonzero(left)
         growing.start(last)
         last = int(rows[growing.with_each(rows).argmax()])
-        group = _grown(instance, growing, last, left, value)
+        group = _grown(instance, growing, last, left, value, limit)
         if group is None:
             break
         groups.append(group)
+    if limit.over and (rest := np.flatnonzero(left)).size:
+        if instance.holds(rest):
+            groups += [part.tolist() for part in median_parts(instance, coordinates(instance), rest, NO_LIMIT)]
+        elif groups:
+            groups[-1] += rest.tolist()
+        left[:] = False
     group_of = np.full(n, -1, dtype=np.int64)
     for at, rows_of in enumerate(groups):
         group_of[rows_of] = at
@@ -149,14 +157,17 @@ def k_member(instance: GroupInstance, limit: Limit) -> Ints | None:
     return group_of if instance.satisfies(instance.table(group_of)) else None
 
 
-def _grown(instance: GroupInstance, growing: Growing, seed: int, left: Flags, value: Ints) -> list[int] | None:
-    """A group about a row that has all that is required, taken out of the rows left; None where there is none."""
+def _grown(
+    instance: GroupInstance, growing: Growing, seed: int, left: Flags, value: Ints, limit: Limit
+) -> list[int] | None:
+    """A group about a row that has all that is required, taken out of the rows left; None where there is none, and at
+    the limit."""
     group, free = [seed], left.copy()
     growing.start(seed)
     free[seed] = False
     while not instance.holds(np.array(group)):
         rows = np.flatnonzero(free)
-        if not len(rows):
+        if not len(rows) or limit.over:
             return None
         if len(group) >= instance.least:  # large enough: a value is missing, or one is there too often
             held = np.bincount(value[group], minlength=int(value.max()) + 1)[value[rows]]

@@ -23,6 +23,7 @@ from kanon_milp.problem.group_costs.boxes import BoxPenalty
 from kanon_milp.system.arrays import Ints
 
 FIRST = 0.4  # of the time left, for a first table of boxes, and for moves of rows in it
+GROWING = 0.6  # of the time left, for clusters of points; the rest is for the release and the verifier
 PASSES = 50  # over all rows, of these
 CHECKED = 4096  # rows between two looks at the limit
 
@@ -53,7 +54,7 @@ def solve_k_member(session: GroupSession) -> Result:
     """Greedy k-member clustering (Byun et al. 2007)."""
     instance, limit = session.instance, session.limit
     with session.clock.step("search"):
-        group = k_member(instance, limit.share(FIRST) if isinstance(instance.cost, BoxPenalty) else limit)
+        group = k_member(instance, limit.share(FIRST if isinstance(instance.cost, BoxPenalty) else GROWING))
         if group is not None:
             session.tracker.better(instance.table(group))
     _improve_boxes(session)

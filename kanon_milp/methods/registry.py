@@ -392,10 +392,15 @@ def choose_for_groups(problem: Problem, given: frozenset[Argument]) -> Method:
     the first with a proof, or else with the better table."""
     able = [name for name in _BEST_FIRST if given <= METHODS[name].takes and not refusal(name, problem)]
     if not able:
-        named = " and ".join(_IN_WORDS[argument] for argument in sorted(given))
-        why = f" and has a use for {named}" if named else ""
-        raise InputError(f"no method for the recoding {problem.recoding.kind} takes these requirements{why}")
+        asked = ", ".join(requirement.spelled for requirement in problem.requirements)
+        why = (refusal(name, problem) or _no_use(given - METHODS[name].takes) for name in _BEST_FIRST)
+        refused = "; ".join(f"{name}: {reason}" for name, reason in zip(_BEST_FIRST, why, strict=True))
+        raise InputError(f"no method for the recoding {problem.recoding.kind} takes this problem ({asked}): {refused}")
     return METHODS[able[0]]
+
+
+def _no_use(arguments: frozenset[Argument]) -> str:
+    return f"no use for {' or '.join(_IN_WORDS[argument] for argument in sorted(arguments))}"
 
 
 _BEST_FIRST = ("univariate", "milp", "search", "vmdav", "k_member")

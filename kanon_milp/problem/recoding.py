@@ -336,7 +336,11 @@ def recoded_columns(recoding: Recoding, table: Table, domains: Sequence[Sequence
     weights, and a value that a hierarchy does not cover.
     """
     if isinstance(recoding, Microaggregation | Boxes):
-        raise InputError(f"this works on levels of cells, which the recoding {recoding.kind} does not have")
+        raise InputError(
+            f"the recoding {recoding.kind} releases entire groups, and has no levels of cells, which this needs "
+            "(to export a model, to import a solution, solve_model and model_size do); solve takes it, and its model "
+            "is that of build_model(problem), which Pyomo writes"
+        )
     names = table.quasi_identifiers
     for what, named in (
         ("weights", list(recoding.weights)),

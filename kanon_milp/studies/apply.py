@@ -122,9 +122,15 @@ def apply(earlier: Result | FullDomainResult | str | Path, table: Any, *, suppre
     rows need to have it themselves, the smallest group first.
 
     Whether requirements hold is judged in the new table alone, by the verifier; nothing is said of somebody who has
-    both releases. Raises InputError for a result without a table, and a table that lacks a column.
+    both releases. Raises InputError for a result without a table, one of microaggregation or boxes, and a table that
+    lacks a column.
     """
     problem, known = _asked(earlier, table)
+    if problem.group_cost is not None:
+        raise InputError(
+            f"apply is not for the recoding {problem.recoding.kind}: what a group is released as depends on all of its "
+            "rows, and those of another table would change it; solve that table by itself"
+        )
     covering, uncovered = _covering(problem)
     sides: dict[str, Any] = {"cost_bound": None, "min_groups": None, "max_groups": None, "objective": "loss"}
     problem = replace(problem, recoding=covering, **sides)

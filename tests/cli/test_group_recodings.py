@@ -63,6 +63,7 @@ def test_arguments_reach_the_recoding(tmp_path: Path) -> None:
         (("--recoding", "boxes", "--level", "age=1"), "masks, levels and their costs are not for the recoding boxes"),
         (("--recoding", "boxes", "--method", "greedy"), "the method greedy is not for this problem"),
         (("--recoding", "boxes", "--min-groups", "2"), "min_groups is not supported with the recoding boxes"),
+        (("--recoding", "boxes", "--p", "2", "--iteration-limit", "3"), "k_member: no use for an iteration limit"),
     ],
 )
 def test_what_does_not_go_together_is_refused(options: tuple[str, ...], said: str, tmp_path: Path) -> None:
@@ -70,3 +71,16 @@ def test_what_does_not_go_together_is_refused(options: tuple[str, ...], said: st
     found = run_in(tmp_path, "solve", *TABLE, *options)
     assert found.returncode == 2
     assert said in " ".join(found.stderr.split())
+
+
+@pytest.mark.parametrize("recoding", ["microaggregation", "boxes"])
+def test_what_needs_levels_of_cells_is_refused_by_name(recoding: str, tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text(ROWS)
+    asked = (*TABLE, "--recoding", recoding)
+    assert run_in(tmp_path, "solve", *asked, "--out", "o", "--quiet").returncode == 0
+    for command, said in (
+        (("apply", "o", "p.csv"), f"apply is not for the recoding {recoding}"),
+        (("export", *asked, "--to", "m.mps"), f"the recoding {recoding} releases entire groups"),
+    ):
+        found = run_in(tmp_path, *command)
+        assert (found.returncode, said in " ".join(found.stderr.split())) == (2, True), found.stderr

@@ -82,6 +82,17 @@ def test_limits_start_and_ends(method: str) -> None:
     assert dropped.exact_objective == 6
 
 
+@pytest.mark.parametrize("recoding", [km.Microaggregation(), km.Boxes()])
+def test_k_member_has_small_groups_also_at_once(recoding: km.Microaggregation | km.Boxes) -> None:
+    """What the limit leaves is cut at medians: groups that have what is required, and not all rows as one."""
+    frame = pl.DataFrame({"a": range(64), "s": ["x", "y"] * 32})
+    problem = km.Problem(km.Table.from_frame(frame, "a", "s"), [km.KAnonymity(2), km.LDiversity(2)], recoding)
+    result = km.solve(problem, method="k_member", time_limit=1e-6)
+    assert (result.verified, result.stop_reason) == (True, "time_limit")
+    assert result.groups is not None
+    assert len(set(result.groups.tolist())) == 32
+
+
 def test_what_results_say() -> None:
     table = km.Table.from_frame(pl.DataFrame({"a": ["1", "2", "3", "9"], "b": ["x", "y", "x", "y"]}), "a", keep="b")
     result = km.solve(km.Problem(table, km.KAnonymity(2), km.Microaggregation(standardize=True)))
