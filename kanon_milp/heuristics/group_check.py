@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,11 +17,12 @@ from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.hierarchies import Label
 from kanon_milp.problem.privacy import Requirement
-from kanon_milp.problem.privacy.base import facts_of, is_size_only, least_rows, satisfies
+from kanon_milp.problem.privacy.base import ValueLimits, facts_of, is_size_only, least_rows, satisfies
 from kanon_milp.problem.records import Group
 from kanon_milp.system.arrays import Floats, Ints
 
 FEW = 16  # times a group's row types or values are fewer than all values, from which on these are not gone through
+MOST_DENOMINATOR = 2**20  # of shares, whose products with numbers of rows are to be exact in 64 bits
 
 
 class _Marginal(NamedTuple):
@@ -55,6 +60,45 @@ class _Different(NamedTuple):
         )
 
 
+class _Shares(NamedTuple):
+    """A requirement that a group has exactly if it has so many rows at least, so many different values of an attribute,
+    and of each of them no less and no more than these shares: int64 (values,) each, over one denominator."""
+
+    least: int
+    different: int
+    lower: Ints
+    upper: Ints
+    denominator: int
+
+    @classmethod
+    def of(cls, facts: Sequence[ValueLimits], least: int, marginal: _Marginal) -> _Shares | None:
+        """None where there is more to it, or numbers are too large for exact products."""
+        none, all_ = Fraction(0), Fraction(1)
+        values = [value for (value,) in marginal.values]
+        lower = [max(none, *(each.lower.get(value, none) for each in facts)) for value in values]
+        upper = [min(all_, *(each.upper.get(value, all_) for each in facts)) for value in values]
+        denominator = math.lcm(*(share.denominator for share in (*lower, *upper)))
+        if denominator > MOST_DENOMINATOR or any(each.emd is not None for each in facts):
+            return None
+        # the values of which the largest shares are allowed fill a group, if so many are there
+        sums = list(accumulate(sorted(upper, reverse=True)))
+        different = max(bisect_left(sums, all_) + 1, *(max(each.different, each.present) for each in facts))
+        least_part, most_part = (
+            np.array([int(share * denominator) for share in shares], np.int64) for shares in (lower, upper)
+        )
+        return cls(least, different, least_part, most_part, denominator)
+
+    def hold(self, found: Ints, counts: Ints) -> bool:
+        """Whether they do where so many rows have each of these values."""
+        size = int(counts.sum())
+        if size < self.least or len(found) < self.different:
+            return False
+        rows = counts * self.denominator
+        if (rows > self.upper[found] * size).any() or (rows < self.lower[found] * size).any():
+            return False
+        return bool(np.count_nonzero(self.lower) == np.count_nonzero(self.lower[found]))
+
+
 def _distinct(values: Ints, domain: int) -> int:
     """How many different ones of so many values these are."""
     if len(values) * FEW < domain:
@@ -79,6 +123,7 @@ class GroupCheck:
         self._marginals: dict[tuple[str, ...], _Marginal] = {}
         self._different: list[_Different] = []
         self._others: list[tuple[Requirement, _Marginal]] = []
+        self._shares: dict[int, _Shares | None] = {}  # by numbers of those before
         for requirement in instance.problem.requirements:
             facts = facts_of(requirement, instance.table_group)
             # no group has to be listed joint value by joint value, of which there may be thousands, where less decides
@@ -87,7 +132,10 @@ class GroupCheck:
                 least = least_rows(requirement, instance.table_group)
                 self._different.append(_Different(requirement, least, different))
             elif facts and all(each.complete for each in facts) and len(requirement.attributes) == 1:
-                self._others.append((requirement, self._marginal(requirement.attributes)))
+                marginal = self._marginal(requirement.attributes)
+                least = least_rows(requirement, instance.table_group)
+                self._shares[len(self._others)] = _Shares.of(facts, least, marginal)
+                self._others.append((requirement, marginal))
             else:
                 alone = is_size_only(requirement) or self.code is None
                 self._others.append((requirement, self._marginal(() if alone else attributes)))
@@ -141,6 +189,9 @@ class GroupCheck:
 
     def _satisfies(self, number: int, found: Ints, counts: Ints) -> bool:
         """Whether one of the other requirements holds where so many rows have each of these values of its marginal."""
+        shares = self._shares.get(number)
+        if shares is not None:
+            return shares.hold(found, counts)
         key = number, found.tobytes() + counts.tobytes()
         if key not in self._known:
             requirement, marginal = self._others[number]
@@ -211,6 +262,12 @@ class UnplacedCheck(GroupCheck):
         held, counts = self._held(members, rows)
         if self._leaves_enough(g, held, counts):
             return rows
+        exempt = g is not None and bool(self.instance.exempt[g])
+        for number, (requirement, marginal) in enumerate(self._others):
+            shares = None if exempt and requirement.exempts else self._shares.get(number)
+            # no part of a group is within the shares where the entire group has too few values for them
+            if shares is not None and _distinct(marginal.of_value[held], len(marginal.values)) < shares.different:
+                return None
         # the same cap for each value, or a cap in proportion to the table, in 64 steps: from no rows to a cap at which
         # the rarest value keeps all of its rows
         table = self._table[held]

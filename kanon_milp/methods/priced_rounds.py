@@ -243,6 +243,7 @@ class _PricedSearch:
         valid = known if known.within(session.problem, self.unit) else None
         inner = replace(session, prepared=prepared, options=options, known=valid, start=None, parameters=tuned)
         tracker = Tracker(self.unit, session.clock.began, session.on_progress, self.proven, trajectory=self.trajectory)
+        tracker.before = self._in_words[0]
         with begun(Known, inner, limit_of_search(inner), tracker) as found:
             found.dual = found.plain = dual
             found.iteration_seconds = math.inf  # no time is left for cuts, which would be about these candidates
@@ -258,8 +259,11 @@ class _PricedSearch:
 
     @property
     def _start(self) -> tuple[Instance, Assignment] | None:
-        """The table that a search begins with."""
-        return self.table
+        """The table that a search begins with. The first one has none but what the multipliers lead to: from that it
+        gets further than from the table of greedy (Adult with hierarchies, k = 2, a minute: 9,355 cells for 9,627)."""
+        session = self.session
+        own = session.start is None and not session.problem.attributes
+        return None if own and all(each.name != TableSearch.name for each in self.phases) else self.table
 
     def _phases(self, known: Known, table: Assignment) -> list[Phase]:
         """What searches tables over what is near. table: what it begins with."""

@@ -39,6 +39,8 @@ from kanon_milp.verify import verify
 VALUE_SECONDS = 4e-5  # for a value of a column, to see whether it could be more specific: twice what 1,200,000 took
 JOINT_SECONDS = 3e-7  # the same for two joint values, sensitive ones or persons, of a group
 FIRST_SHARE, FIRST_SECONDS = 0.1, 1.0  # of the time that is left, and at least, for a first table
+# under requirements about values, of which greedy is slow, and what others make of a short time worse than what it has
+VALUED_SHARE, VALUED_SECONDS = 0.8, 20.0  # of the time that is left for it, up to so many seconds
 MONDRIAN_SHARE = 0.3  # of it, for one by Mondrian, where greedy was cut short
 NO_COMMON_ROW = "the mask has no pattern under which the rows of some group are alike; another method may find a table"
 
@@ -101,7 +103,8 @@ class Session:
         if self.known is not None and given is None:
             return self.known
         with self.clock.step("search"):
-            limit = self.limit.share(FIRST_SHARE, FIRST_SECONDS)
+            least = min(VALUED_SHARE * self.limit.left, VALUED_SECONDS) if self.problem.attributes else 0.0
+            limit = self.limit.share(FIRST_SHARE, max(FIRST_SECONDS, least))
             found = greedy(self.instance, limit)
             if limit.over and not self.limit.over and not groups_not_alone(self.problem):
                 found = self._without_candidates(found)

@@ -60,7 +60,8 @@ class AnyTracker(Generic[T, N]):
     Several threads may report; `on_progress` has one call at a time.
 
     proven, proven_by: the bound without the registered ones, and what it is backed by. registered: the highest of
-    these, until a table refutes it.
+    these, until a table refutes it. before: loss, in the problem's units, of the best table before, over candidates of
+    its own; None without one.
     """
 
     unit: Fraction
@@ -71,6 +72,7 @@ class AnyTracker(Generic[T, N]):
     proven_by: tuple[Backing, ...] = ("own bound",)  # no table costs less than nothing
     refuted: bool = False
     best: T | None = None
+    before: float | None = None
     trajectory: list[tuple[float, float | None, float | None]] = field(default_factory=list)
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
     _users: dict[int, str] = field(default_factory=dict, repr=False)  # whose own code runs in which thread
@@ -149,7 +151,10 @@ class AnyTracker(Generic[T, N]):
     @property
     def loss(self) -> float | None:
         """Of the cheapest table, in the problem's units; None before there is one."""
-        return None if self.best is None else self.best.cost * float(self.unit)
+        if self.best is None:
+            return self.before
+        loss = float(self.best.cost * float(self.unit))
+        return loss if self.before is None else min(loss, self.before)
 
     @property
     def value(self) -> float:

@@ -80,6 +80,32 @@ def test_groups_and_what_they_leave_over_are_judged_as_by_the_requirements() -> 
     assert found == {True, False}
 
 
+def test_shares_are_judged_as_by_the_requirements_and_too_few_values_leave_nothing() -> None:
+    draw, found = np.random.default_rng(3), set()
+    for ill in (
+        km.LDiversity(3),
+        km.LDiversity(2, form="blocki-williams"),
+        km.BetaLikeness("0.8"),
+        km.DeltaDisclosure("0.9"),
+        km.PSensitivity(2),
+    ):
+        instance = prepare(problem_of(100, [km.KAnonymity(2), ill], unit=False))
+        check, types = UnplacedCheck(instance), instance.types
+        blind = UnplacedCheck(instance)
+        blind._shares.clear()
+        for size in draw.integers(2, 30, size=25).tolist():
+            members = draw.choice(types.count, size=size, replace=False)
+            rows = np.zeros(types.count, dtype=np.int64)
+            rows[members] = types.counts[members]
+            holds = as_required(instance, rows)
+            assert check.accepts(None, members, rows[members]) == holds
+            taken, other = (each.most(None, members, rows[members]) for each in (check, blind))
+            assert (taken is None) == (other is None)
+            assert taken is None or (taken == other).all()
+            found.add((holds, taken is None))
+    assert {(True, False), (False, False), (False, True)} <= found
+
+
 class Steps(Limit):
     """A limit after some looks at it."""
 

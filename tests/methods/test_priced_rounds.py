@@ -52,6 +52,8 @@ def test_table_and_bound_are_on_both_sides_of_the_optimum(seed: int) -> None:
     assert any(run.name == "pricing" for run in found.phases) or found.exact_bound == best
     assert present(found.exact_bound) <= best <= present(found.exact_objective)
     assert found.is_optimal == (found.exact_bound == found.exact_objective)
+    losses = [loss for _, loss, _ in found.trajectory if loss is not None]
+    assert losses == sorted(losses, reverse=True)
 
 
 def test_the_bound_is_that_of_all_candidates_and_its_certificate_is_checked() -> None:
