@@ -57,6 +57,8 @@ if TYPE_CHECKING:
     from kanon_milp.presolve.row_types import compress as compress
     from kanon_milp.problem import distances as distances
     from kanon_milp.problem.database_tables import write_table as write_table
+    from kanon_milp.problem.group_costs import GroupCost as GroupCost
+    from kanon_milp.problem.group_costs import register_group_cost as register_group_cost
     from kanon_milp.problem.group_recoding import Boxes as Boxes
     from kanon_milp.problem.group_recoding import Microaggregation as Microaggregation
     from kanon_milp.problem.hierarchies import Hierarchy as Hierarchy
@@ -110,6 +112,7 @@ _HOMES = {
     "formulations.relaxation": ("Relaxation", "relax"),
     "formulations.row_assignment": ("p_row_assignment", "row_assignment"),
     "problem.database_tables": ("write_table",),
+    "problem.group_costs": ("GroupCost", "register_group_cost"),
     "problem.group_recoding": ("Boxes", "Microaggregation"),
     "problem.hierarchies": ("Hierarchy",),
     "studies": ("datasets",),

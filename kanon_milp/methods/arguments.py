@@ -19,7 +19,7 @@ from kanon_milp.presolve.infeasibility import side_constraints
 from kanon_milp.presolve.whole_groups import GroupInstance
 from kanon_milp.problem.arguments import file_path, instance_of, integer, real_number, text, wrong
 from kanon_milp.problem.databases import as_files
-from kanon_milp.problem.group_costs import NumericCost
+from kanon_milp.problem.group_costs import NumericCost, OwnCost
 from kanon_milp.problem.group_costs.boxes import BoxPenalty
 from kanon_milp.problem.privacy import AlphaKAnonymity, KAnonymity, LDiversity, Requirement
 from kanon_milp.problem.problem import Problem
@@ -219,6 +219,8 @@ def _not_covered(requirement: Requirement) -> str:
 
 def not_points(problem: Problem) -> str:
     """For methods that look at rows as points; empty if nothing is in the way."""
+    if isinstance(problem.group_cost, OwnCost):
+        return f"of the group cost {problem.group_cost.own.name} nothing is known but what groups cost"
     if not isinstance(problem.group_cost, NumericCost):
         return "rows are points only under the recoding microaggregation"
     return more_than_sizes(problem)

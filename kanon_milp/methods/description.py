@@ -10,6 +10,7 @@ from typing import Any
 from kanon_milp.errors import is_built_in, is_ours
 from kanon_milp.formulations import Formulation
 from kanon_milp.problem.arguments import exists
+from kanon_milp.problem.group_costs import OwnCost
 from kanon_milp.problem.group_recoding import Microaggregation
 from kanon_milp.problem.privacy.base import described as as_plain_data
 from kanon_milp.problem.problem import Problem
@@ -45,6 +46,7 @@ def users_code(problem: Problem, formulation: Formulation | None = None) -> tupl
     parts: list[tuple[str, str, object]] = [
         *(("requirement", requirement.name, requirement) for requirement in requirements),
         *(("distance", type(each).__name__, each) for each in distances if each is not None),
+        *(("group cost", each.own.name, each.own) for each in (problem.group_cost,) if isinstance(each, OwnCost)),
         ("recoding", type(recoding).__name__, recoding),
         *(("hierarchy", name, each) for name, each in recoding.hierarchies.items()),
         *(

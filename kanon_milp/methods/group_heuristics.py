@@ -10,15 +10,17 @@ from itertools import accumulate
 
 import numpy as np
 
+from kanon_milp.bounds.group_costs.shares import share_bound
 from kanon_milp.bounds.narrowest_boxes import narrowest_bound
 from kanon_milp.heuristics.boxes import cut_boxes, improved_boxes
 from kanon_milp.heuristics.k_member import k_member
+from kanon_milp.heuristics.median_cuts import coordinates, median_parts
 from kanon_milp.heuristics.microaggregation import VmdavParams, improved, mdav, scaled, vmdav
 from kanon_milp.methods.group_session import GroupSession
 from kanon_milp.methods.result import Result
 from kanon_milp.presolve.boxes import BoxCosts
 from kanon_milp.presolve.whole_groups import GroupTable
-from kanon_milp.problem.group_costs import NumericCost
+from kanon_milp.problem.group_costs import NumericCost, OwnCost
 from kanon_milp.problem.group_costs.boxes import BoxPenalty
 from kanon_milp.system.arrays import Ints
 
@@ -55,10 +57,26 @@ def solve_k_member(session: GroupSession) -> Result:
     instance, limit = session.instance, session.limit
     with session.clock.step("search"):
         group = k_member(instance, limit.share(FIRST if isinstance(instance.cost, BoxPenalty) else GROWING))
+        clustered = group is not None
+        if group is None and instance.one_group is not None:
+            group = _cut_at_medians(session)
         if group is not None:
             session.tracker.better(instance.table(group))
     _improve_boxes(session)
-    return session.finish(message="" if group is not None else "k-member clustering has found no groups")
+    if isinstance(instance.cost, OwnCost) and instance.cost.bounds_extensions:
+        with session.clock.step("bound"):
+            session.tracker.higher(share_bound(instance, limit.share(GROWING)), ("own bound",))
+    return session.finish(
+        message="" if clustered else "k-member clustering has found no groups; rows are cut at medians"
+    )
+
+
+def _cut_at_medians(session: GroupSession) -> Ints:
+    instance, group = session.instance, np.empty(len(session.instance.of_row), dtype=np.int64)
+    points, limit = coordinates(instance), session.limit.share(GROWING)
+    for number, rows in enumerate(median_parts(instance, points, np.arange(len(group)), limit)):
+        group[rows] = number
+    return group
 
 
 def solve_cuts(session: GroupSession) -> Result:

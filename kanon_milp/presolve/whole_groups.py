@@ -147,7 +147,7 @@ class GroupInstance:
 
     def table(self, group: Ints) -> GroupTable:
         """These groups with their cost. group: int64 (n,), any numbers."""
-        number = np.unique(group, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        number = np.unique(self.cost.merged(group), return_inverse=True)[1].reshape(-1).astype(np.int64)
         return GroupTable(number, self.cost.of_partition(number))
 
     @cached_property

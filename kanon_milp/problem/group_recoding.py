@@ -14,7 +14,7 @@ from typing import Any
 from kanon_milp.errors import InputError, among
 from kanon_milp.problem.arguments import by_column, column_names, instance_of, one_of
 from kanon_milp.problem.exact import Number, exact_number
-from kanon_milp.problem.group_costs import NUMERIC_COSTS, GroupCost
+from kanon_milp.problem.group_costs import GROUP_COSTS, GroupCost, NumericCost, OwnCost
 from kanon_milp.problem.group_costs.boxes import BoxPenalty
 from kanon_milp.problem.group_costs.numeric import CENTERS, Center
 from kanon_milp.problem.hierarchies import Hierarchy
@@ -29,7 +29,8 @@ class Microaggregation:
     each column by its standard deviation first (for "l1" by its mean absolute deviation around the median), so that all
     columns count alike; this is for the cost only, and what is released is in the column's own unit. center: "mean",
     "median" (of each column), or "member": the row of the group that costs least as its centre. cost: "sse", the sum of
-    squares around the centre, or "l1", the sum of absolute deviations. weights: of columns, default 1.
+    squares around the centre, "l1", the sum of absolute deviations, or the name of a cost of one's own
+    (`register_group_cost`), which says itself what groups are released as. weights: of columns, default 1.
     """
 
     columns: Sequence[str] | None = None
@@ -48,7 +49,7 @@ class Microaggregation:
         object.__setattr__(self, "columns", _columns(self.columns))
         instance_of(self.standardize, bool, "standardize", "True or False")
         one_of(self.center, CENTERS, "center")
-        one_of(self.cost, tuple(NUMERIC_COSTS), "cost")
+        one_of(self.cost, tuple(GROUP_COSTS), "cost")
         object.__setattr__(self, "weights", by_column(self.weights, "weights", _weight))
 
     @property
@@ -59,8 +60,12 @@ class Microaggregation:
     def bound_to(self, table: Table) -> GroupCost:
         """The cost of groups of the table; raises InputError where the columns do not go with it."""
         names = _checked(self.columns, self.weights, (), table, self.kind)
-        kind = NUMERIC_COSTS[self.cost]
-        return kind.of(table, names, self.center, self.weights, standardize=self.standardize)
+        kind = GROUP_COSTS[self.cost]
+        if issubclass(kind, NumericCost):
+            return kind.of(table, names, self.center, self.weights, standardize=self.standardize)
+        if self.standardize or self.center != "mean":
+            raise InputError(f"standardize and center are not for the group cost {self.cost}; leave them out")
+        return OwnCost.of(kind, table, names, self.weights)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from kanon_milp.errors import InputError, kind_of, nearest
 from kanon_milp.formulations.goals import DIFFER
 from kanon_milp.methods import registry
-from kanon_milp.problem.group_costs import NUMERIC_COSTS
+from kanon_milp.problem.group_costs import GROUP_COSTS
 from kanon_milp.problem.group_costs.numeric import CENTERS
 from kanon_milp.problem.group_recoding import GROUP_RECODINGS
 from kanon_milp.problem.privacy.base import INTEGER, LIST, NUMBER, TEXT, Requirement
@@ -154,7 +154,7 @@ class Recoding(Entry):
     )
     standardize: bool = key("of microaggregation: true where all columns shall vary alike in the cost; default false")
     center: Annotated[str, one_of(lambda: CENTERS)] = key("of microaggregation: mean (default), median or member")
-    cost: Annotated[str, one_of(lambda: tuple(NUMERIC_COSTS))] = key(
+    cost: Annotated[str, one_of(lambda: tuple(GROUP_COSTS))] = key(
         "of microaggregation: sse (default), the sum of squares around the center, or l1, of absolute deviations"
     )
     mask: str = key(

@@ -40,7 +40,7 @@ from kanon_milp.verify.tables import (
     text_columns,
     there_are,
 )
-from kanon_milp.verify.whole_groups import check_groups, is_of_groups
+from kanon_milp.verify.whole_groups import check_groups, is_of_groups, own_cost
 
 MOST_MATCHED = 5_000  # groups for which another reading is tried that nobody asked for
 
@@ -150,7 +150,7 @@ class _Asked:
     def own(self) -> tuple[str, ...]:
         """What is of the user's making, and judged by its own code."""
         values = [rule for rule in self.rules if isinstance(rule, ValueRule)]
-        own = [rule.text for rule in values if rule.own is not None]
+        own = [*(rule.text for rule in values if rule.own is not None), *own_cost(self.problem.recoding)]
         grounds = [*self.distances.values(), *(rule.ground for rule in values if rule.ground is not None)]
         return (*own, *dict.fromkeys(f'ground distance "{each.name}"' for each in grounds if isinstance(each, Own)))
 
@@ -219,7 +219,8 @@ class _Check:
         """The cells, and what was lost in them and in rows that were dropped."""
         table, rules = self.table, self.rules
         if is_of_groups(self.asked.problem.recoding):
-            found = check_groups(table, self.asked.problem.recoding, self.released, classes(self.released)[0])
+            of_row, asked = classes(self.released)[0], self.asked.problem
+            found = check_groups(table, asked.recoding, self.released, of_row, asked.table)
             self.violations += found.violations
             self.cost, self.total = found.loss, found.total
             if self.asked.table.n != table.n:

@@ -45,13 +45,16 @@ def is_of_groups(recoding: object) -> bool:
     return getattr(recoding, "kind", None) in ("microaggregation", "boxes")
 
 
-def check_groups(table: Original, recoding: Any, released: pl.DataFrame, of_row: Ints) -> GroupLoss:
+def check_groups(table: Original, recoding: Any, released: pl.DataFrame, of_row: Ints, bound: Any) -> GroupLoss:
     """Check a table row by row against its original. released: the quasi-identifiers as text. of_row: int64 (n,), group
-    of each row. Raises InputError for an original whose columns are no numbers, where these are needed."""
+    of each row. bound: the table as costs of the user's making take it. Raises InputError for an original whose columns
+    are no numbers, where these are needed."""
     if table.count is not None:
         raise InputError(f"{table.source}: a recoding of entire groups is not for a frequency table; leave count out")
     if recoding.kind == "boxes":
         return _boxes(table, recoding, released)
+    if recoding.cost not in POWERS:
+        return _by_its_own_code(released, of_row, recoding.bound_to(bound))
     weights, centre, power = recoding.weights, recoding.center, POWERS[recoding.cost]
     order = np.argsort(of_row, kind="stable")
     groups = [each.tolist() for each in np.split(order, np.flatnonzero(np.diff(of_row[order])) + 1)]
@@ -80,6 +83,24 @@ def check_groups(table: Original, recoding: Any, released: pl.DataFrame, of_row:
         loss += scale[name] * _around(column, groups, centres[name], power)
         total += scale[name] * _around(column, everyone, _centres(column, everyone, best), power)
     return GroupLoss(None if violations else loss, total, tuple(violations))
+
+
+def own_cost(recoding: object) -> tuple[str, ...]:
+    """The cost of the user's making, which only its own code can judge."""
+    cost = getattr(recoding, "cost", None) if is_of_groups(recoding) else None
+    return () if cost is None or cost in POWERS else (f'group cost "{cost}"',)
+
+
+def _by_its_own_code(released: pl.DataFrame, of_row: Ints, cost: Any) -> GroupLoss:
+    """What a cost of the user's making says of these groups, and that they are released as it says."""
+    expected = cost.release(of_row)
+    violations = []
+    for name in released.columns:
+        texts = expected[name].cast(pl.String)
+        wrong = np.flatnonzero(~released[name].eq_missing(texts).to_numpy())
+        if len(wrong):
+            violations.append(f'column "{name}": not what the group is released as: {list_rows(wrong)}')
+    return GroupLoss(None if violations else cost.of_partition(of_row), cost.total(), tuple(violations))
 
 
 def _boxes(table: Original, recoding: Any, released: pl.DataFrame) -> GroupLoss:

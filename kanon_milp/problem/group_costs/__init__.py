@@ -6,20 +6,37 @@ One file a kind: the sum of squares and the sum of absolute deviations of microa
 from __future__ import annotations
 
 from kanon_milp.errors import InputError, type_in_words
+from kanon_milp.problem.arguments import text
 from kanon_milp.problem.group_costs.absolute import AbsoluteDeviations
 from kanon_milp.problem.group_costs.base import GroupCost
 from kanon_milp.problem.group_costs.numeric import NumericCost
+from kanon_milp.problem.group_costs.own import OwnCost
 from kanon_milp.problem.group_costs.squares import SumOfSquares
 from kanon_milp.system.extras import Plugins
 
 
-def _checked(kind: object, what: str) -> type[NumericCost]:
-    if not (isinstance(kind, type) and issubclass(kind, NumericCost)):
-        raise InputError(f"{what}: a class that is a NumericCost is expected, found {type_in_words(kind)}")
+def _checked(kind: object, what: str) -> type[GroupCost]:
+    if not (isinstance(kind, type) and issubclass(kind, GroupCost)):
+        raise InputError(f"{what}: a class that is a GroupCost is expected, found {type_in_words(kind)}")
+    text(getattr(kind, "name", None), f"name of the group cost {kind.__name__}")
+    if kind.__abstractmethods__:
+        missing = ", ".join(sorted(kind.__abstractmethods__))
+        raise InputError(f"{what}: the group cost {kind.__name__} cannot be registered: it does not say {missing}")
     return kind
 
 
 # what `Microaggregation(cost=...)` takes, by name
-NUMERIC_COSTS: Plugins[type[NumericCost]] = Plugins("group cost", (SumOfSquares, AbsoluteDeviations), _checked)
+GROUP_COSTS: Plugins[type[GroupCost]] = Plugins("group_cost", (SumOfSquares, AbsoluteDeviations), _checked)
 
-__all__ = ["NUMERIC_COSTS", "GroupCost", "NumericCost"]
+
+def register_group_cost(kind: type[GroupCost], *, replace: bool = False) -> None:
+    """Make a cost of one's own known to `Microaggregation(cost=name)`, model files and the command line, in this
+    process.
+
+    kind: a subclass of `GroupCost`. replace: take the place of one that was registered by this name. Raises InputError
+    for what is no cost, and for a name that is taken.
+    """
+    GROUP_COSTS.add(kind, replace=replace)
+
+
+__all__ = ["GROUP_COSTS", "GroupCost", "NumericCost", "OwnCost", "register_group_cost"]

@@ -18,33 +18,42 @@ class GroupCost(ABC):
     """What groups of the rows of one table lose, and what they are released as.
 
     name: as results call it. words: for people, such as "SSE".
+
+    A cost of one's own is a subclass that is made by (table, columns, weights), with the weights of all columns as
+    fractions, and has a name, `exact` and `release`; it may have `lower_bound` and `splits`. See `register_group_cost`.
     """
 
     name: ClassVar[str]
-    words: ClassVar[str]
+    words: ClassVar[str] = ""
 
     @property
-    @abstractmethod
     def splits(self) -> bool:
         """Whether a group in two parts, however they are chosen, never costs more than the group.
 
         Then groups of κ to 2κ-1 rows are enough where nothing but their size is required: a larger one is cut into such
         parts. True of squares around the mean, of absolute deviations around the median (each part's own centre costs
         no more than the common one), and of boxes (a part's box lies in the common one). Not of other centres: a part
-        may cost more around its own.
+        may cost more around its own. The safe side, of a cost of which nothing is known, is False.
         """
+        return False
 
     @abstractmethod
     def exact(self, rows: Ints) -> Fraction:
-        """The cost of a group. rows: int64 (s,), indices of its rows from 0, in the order of the table."""
+        """The cost of a group, 0 or more. rows: int64 (s,), indices of its rows from 0, in the order of the table."""
 
-    @abstractmethod
+    def lower_bound(self, rows: Ints) -> Fraction:
+        """A lower bound on the cost of every group that holds these rows, and perhaps others. rows: int64 (s,)."""
+        return Fraction(0)
+
     def total(self) -> Fraction:
-        """What 100 % information loss is: the sum of squares of all rows around their mean (SST), and so on."""
+        """What 100 % information loss is: the sum of squares of all rows around their mean (SST), and so on. Registered
+        costs need not say it: it is what all rows as one group cost."""
+        return Fraction(0)
 
-    @abstractmethod
     def below(self) -> Self:
-        """A cost that splits, and that of no group is above this one: what bounds are computed for."""
+        """A cost that is above this one for no group, and splits where such a cost is known: what bounds are computed
+        for."""
+        return self
 
     @abstractmethod
     def release(self, group: Ints) -> dict[str, pl.Series]:
@@ -52,6 +61,10 @@ class GroupCost(ABC):
 
         Text where cells are labels, or where the original column is text; else float64.
         """
+
+    def merged(self, group: Ints) -> Ints:
+        """The groups with those together that are released alike, where that changes what they cost."""
+        return group
 
     def of_partition(self, group: Ints) -> Fraction:
         """The cost of all groups together. group: int64 (n,), group of each row."""
