@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 
@@ -19,12 +20,13 @@ from kanon_milp.problem.arguments import one_of
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import StopReason
 from kanon_milp.solvers.checked import solve_checked
-from kanon_milp.solvers.proof import Grid
+from kanon_milp.solvers.proof import INTEGRAL_GAP, Grid
 from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.system.limit import Over
 
 FORMULATIONS = {"strong": build_whole_groups, "groups": build_whole_groups, "compact": build_compact}
-RANGE = 10**6  # of costs as the solver sees them: all rows as one group
+RANGE = 10**6  # of costs as the solver sees them: all rows as one group, where costs are no small integers in any unit
+EXACT = 10**7  # the same, up to which they are taken as integers, so that one unit less is another table
 
 
 def group_model(problem: Problem, formulation: str) -> pyo.ConcreteModel:
@@ -38,12 +40,16 @@ def group_model(problem: Problem, formulation: str) -> pyo.ConcreteModel:
 
 
 def solve_group_model(session: GroupSession) -> Result:
-    """State and solve the model; costs are exact, the solver's bound holds up to its tolerance."""
+    """State and solve the model. Costs are exact. So is the solver's bound where they are small integers in some unit;
+    elsewhere it holds up to its tolerance."""
     instance, limit, tracker = session.instance, session.limit, session.tracker
-    unit = (instance.cost.total() or Fraction(1)) / RANGE
+    total = instance.cost.total() or Fraction(1)
     try:
         with session.clock.step("build"):
             columns = limit.call(GroupColumns.of, instance)
+            unit = Fraction(1, math.lcm(*{cost.denominator for cost in columns.costs}))
+            exact = total <= EXACT * unit
+            unit = unit if exact else total / RANGE
             in_units = replace(columns, costs=tuple(cost / unit for cost in columns.costs))
             linear = to_arrays(limit.call(build_whole_groups, instance, in_units)).linear
     except Over:
@@ -53,7 +59,9 @@ def solve_group_model(session: GroupSession) -> Result:
         chosen = {tuple(np.flatnonzero(tracker.best.group == g).tolist()) for g in np.unique(tracker.best.group)}
         start = np.array([float(rows in chosen) for rows in columns.groups])
     options = replace(session.options, time_limit=limit.seconds)
-    grid = Grid(0, linear.largest_cost)
+    grid = Grid(int(exact), linear.largest_cost)
+    if exact:
+        options = replace(options, absolute_gap=INTEGRAL_GAP)
     with session.clock.step("solve"):
         answer = solve_checked(session.adapter, linear, options, grid, start=start, interrupt=session.interrupt)
     if answer.x is not None:
@@ -66,4 +74,4 @@ def solve_group_model(session: GroupSession) -> Result:
     if answer.stop_reason is StopReason.INFEASIBLE:
         return session.end_infeasible(answer.backed_by)
     size = (linear.variables, linear.constraints)
-    return session.finish(answer.stop_reason.value, answer.message, size=size, rough=unit)
+    return session.finish(answer.stop_reason.value, answer.message, size=size, rough=None if exact else unit)

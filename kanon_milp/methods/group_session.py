@@ -28,6 +28,10 @@ from kanon_milp.system.parameters import Parameters
 from kanon_milp.verify import verify
 
 FORMULATION = "set_partitioning"
+ROUGH = (
+    "floating point cannot tell apart costs that are so near to each other, so table and bound meet only up to a "
+    "millionth of the cost, and another table may cost less by that"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +134,9 @@ class GroupSession:
             return self._end(replace(outcome.failed("the verifier finds another cost than the method"), found=found))
         values = (found.objective or Fraction(0), bound.value or Fraction(0))
         grid = Grid(0) if rough else Grid(math.lcm(*(value.denominator for value in values)))
-        return replace(self._end(outcome.with_table(found, Scale(1, rough or Fraction(1), grid))), group_dual=dual)
+        return replace(
+            self._end(outcome.with_table(found, Scale(1, rough or Fraction(1), grid, ROUGH))), group_dual=dual
+        )
 
     def _released(self, best: GroupTable) -> Found:
         with self.clock.step("assign"):

@@ -26,16 +26,23 @@ if TYPE_CHECKING:
     from kanon_milp.bounds import DualPoint
 
 
+ROUGH = (
+    "the objective of this model has continuous variables, or coefficients that are not short fractions, so objective "
+    "and bound meet only up to a millionth of their size"
+)
+
+
 @dataclass(frozen=True, eq=False)
 class Scale:
     """How a model's objective relates to the problem's: value = sign · model value · unit.
 
-    grid: where the values of the model's objective lie.
+    grid: where the values of the model's objective lie. rough: what is said where they lie on none.
     """
 
     sign: int
     unit: Fraction
     grid: Grid
+    rough: str = ROUGH
 
     @classmethod
     def of_problem(cls, instance: Instance) -> Scale:
@@ -189,7 +196,7 @@ class Outcome:
                 _joined(self.message, "the verified table is better than the claimed bound; the bound is discarded")
             )
         if scale.grid.meets(reached, proven):
-            message = _joined(self.message, "" if scale.grid.steps else _ROUGH)
+            message = _joined(self.message, "" if scale.grid.steps else scale.rough)
             met = Bound(found.objective, self.both.backed_by)
             return replace(
                 known, stop_reason="optimal", proof="optimal", bound=met, registered=UNKNOWN, message=message
@@ -201,10 +208,6 @@ class Outcome:
 
 TOO_HIGH = "the registered bound is above the loss of a verified table, so it is wrong and has been discarded"
 METHOD_TOO_HIGH = "the bound of the {} is refuted by a verified table that is better, so it has been discarded"
-_ROUGH = (
-    "the objective of this model has continuous variables, or coefficients that are not short fractions, so objective "
-    "and bound meet only up to a millionth of their size"
-)
 _TOO_FINE = (
     "the solver says optimal, but the weights differ so much in size that its floating point cannot tell neighbouring "
     "losses apart; weights with fewer digits, or the solver cpsat, which computes exactly, can prove more"

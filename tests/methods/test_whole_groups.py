@@ -205,3 +205,13 @@ def test_mdav_has_the_published_information_loss(name: str, k: int) -> None:
     assert isinstance(instance.cost, NumericCost)
     loss = instance.table(mdav(scaled(instance.cost), k, 2, NO_LIMIT)).cost / instance.cost.total()
     assert f"{float(100 * loss):.4f}" == PUBLISHED[name][k]
+
+
+def test_integers_are_proven_exactly_and_other_costs_say_how_far() -> None:
+    frame = pl.DataFrame({"a": [3, 7, 8, 20, 21, 29, 30, 44], "b": [1, 5, 2, 9, 9, 4, 30, 31]})
+    table = km.Table.from_frame(frame, ["a", "b"])
+    found = km.solve(km.Problem(table, km.KAnonymity(3), km.Microaggregation()), method="milp").require_optimal()
+    assert "millionth" not in found.message
+    assert found.exact_bound == found.exact_objective
+    rough = km.solve(km.Problem(table, km.KAnonymity(3), km.Microaggregation(standardize=True)), method="milp")
+    assert "another table may cost less by that" in rough.message
