@@ -77,7 +77,7 @@ class Partitions:
 
     def improve(
         self, reduced: Floats, gap: float, adapter: SolverAdapter, options: SolverOptions, limit: Limit,
-        patience: int, on_better: Callable[[Ints32], None],
+        patience: int, on_better: Callable[[Ints32], object],
     ) -> None:  # fmt: skip
         """Programs until the limit, or so many in a row that find nothing. reduced: reduced cost of each group of the
         pool; gap: between table and bound."""

@@ -17,6 +17,7 @@ from kanon_milp.bounds.group_costs.pricing import GroupPricing, SquarePricing
 from kanon_milp.bounds.narrowest_boxes import narrowest_bound
 from kanon_milp.formulations.restricted import solve_restricted
 from kanon_milp.heuristics.boxes import cut_boxes, improved_boxes
+from kanon_milp.heuristics.group_dive import Dive
 from kanon_milp.heuristics.group_partitions import FINE, Partitions, Pool, partition_model
 from kanon_milp.heuristics.k_member import k_member
 from kanon_milp.heuristics.microaggregation import VmdavParams, improved, mdav, scaled, vmdav
@@ -49,6 +50,8 @@ class GroupSearchParams:
     rounds: int = number(4, "of cuts before that", least=1)
     tables: float = number(0.3, "of the time left, for tables after the bound has risen", most=1)
     patience: int = number(30, "neighbourhoods that find nothing", least=1)
+    dives: int = number(6, "through the linear program before neighbourhoods, after the bound has risen", least=1)
+    diving: float = number(0.3, "of the time left, for dives, at most", most=1)
     whole: float = number(0.3, "of the time for tables, for a program over the pool", most=1)
     near: float = number(2.0, "times the mean gap of a group is the reduced cost of the groups that join the pool")
     near_columns: int = number(30, "of them of a seed", least=1)
@@ -85,7 +88,8 @@ class GroupKnown(Known):
     """What the phases know.
 
     bound: None before there is one. constructed: whether there are first tables. raised, tabled: how often the bound
-    was raised, and how often that was when tables were looked for last. more: whether there may be more cuts. over: the
+    was raised, and how often that was when tables were looked for last. dived: the same of dives, and how many there
+    were. found: groups that dives have priced. more: whether there may be more cuts. over: the
     program over all groups has settled what it can. rough: whether the proof is a solver's. size: of that model.
     """
 
@@ -99,7 +103,8 @@ class GroupKnown(Known):
         self.pool: Any = None
         self.constructed = self.over = self.rough = False
         self.raised, self.tabled, self.more, self.seed = 0, -1, True, self.session.options.seed
-        self.near: Ints32 = np.empty((0, 1), np.int32)
+        self.dived, self.dives = -1, 0
+        self.near = self.found = np.empty((0, self.largest), np.int32)
         self.size = (0, 0)
 
     @property
@@ -136,6 +141,12 @@ class GroupKnown(Known):
         """Rows of a group, at most."""
         return min(2 * self.groups.least - 1, len(self.groups.of_row))
 
+    def columns(self) -> Pool:
+        """All groups at hand: those of the linear programs, those near the best multipliers, those of dives and of the
+        best table."""
+        assert self.bound is not None
+        return Pool.of(np.concatenate([self.bound.rows, self.near, self.found, self.table()]), self.bound.priced.costs)
+
     def prove(self) -> None:
         """Tell the tracker what the multipliers prove."""
         assert self.bound is not None
@@ -150,12 +161,13 @@ class GroupKnown(Known):
         assert self.best is not None
         return self.best.cost  # type: ignore[return-value]
 
-    def offer(self, table: Ints32) -> None:
-        """Take a table of a pool if it is better."""
+    def offer(self, table: Ints32) -> Ints:
+        """Take a table of a pool if it is better; the number of the group of each row."""
         group: Ints = np.empty(len(self.groups.of_row), np.int64)
         for g, rows in enumerate(table):
             group[rows[rows >= 0]] = g
         self.tracker.better(self.groups.table(group))
+        return group
 
 
 def rows_of_table(group: Ints, least: int, largest: int) -> Ints32:
@@ -202,7 +214,7 @@ class FirstTables(_GroupPhase):
             assert isinstance(cost, BoxPenalty)
             boxes = BoxCosts.of(cost, 2 * k)
             known.tracker.better(known.groups.table(cut_boxes(boxes, k, known.groups.holds, short.share(0.5))))
-            _moved(known, short.share(0.5))
+            _moved(known, known.best.group, short.share(0.5))  # type: ignore[union-attr]
             group = None if short.over else k_member(known.groups, short.share(0.5))
             if group is not None:
                 group = improved_boxes(boxes, group, k, params.passes, short)
@@ -278,6 +290,36 @@ class GroupCuts(_GroupPhase):
         known.more = more or part.over  # what the limit has ended goes on where it was
 
 
+class GroupDives(_GroupPhase):
+    """Tables from the linear program: groups are fixed by what it uses, it is solved again with new ones."""
+
+    name, share, gain = "dives", "diving", 5.0
+
+    def applies(self, known: Known) -> bool:
+        """Whenever the bound has risen, before neighbourhoods."""
+        known = _of(known)
+        return known.bound is not None and known.dived < known.raised and known.raised > 0
+
+    def run(self, known: Known, limit: Limit) -> None:
+        """Each after the first with other groups, for which shares are changed at random."""
+        known = _of(known)
+        bound, part = known.bound, limit.share(known.params.diving)
+        assert bound is not None
+        known.dived = known.raised
+        for _ in range(known.params.dives):
+            if part.over or known.settled:
+                return
+            noise = np.random.default_rng(known.seed + known.dives) if known.dives else None
+            pool, multipliers = known.columns(), bound.point.multipliers
+            reduced = pool.costs - bound.worth(pool.rows)
+            dive = Dive(pool, reduced, multipliers, bound.priced, known.session.parameters)
+            table = dive.run(part, noise)
+            known.dives, known.found = known.dives + 1, np.concatenate([known.found, dive.found])
+            if table is not None:
+                found = known.offer(table)
+                known.found = np.concatenate([known.found, table, _moved(known, found, part)])
+
+
 class GroupTables(_GroupPhase):
     """A program over the pool of groups, neighbourhoods, and moves and exchanges of rows."""
 
@@ -312,10 +354,7 @@ class GroupTables(_GroupPhase):
                 below = params.near * known.gap / max(len(known.table()), 1)
                 rows, _, _ = bound.near(below, params.near_columns, params.near_nodes, part.share(0.3))
                 known.near = rows
-            table = known.table()
-            pool = Pool.of(
-                np.concatenate([bound.rows, known.near.reshape(-1, bound.priced.largest), table]), bound.priced.costs
-            )
+            table, pool = known.table(), known.columns()
             better = Partitions(pool, table, bound.priced.costs, bound.priced.n, known.seed, session.parameters)
             reduced = pool.costs - bound.worth(pool.rows)
             # a better table has no group with a reduced cost above the gap
@@ -325,19 +364,19 @@ class GroupTables(_GroupPhase):
             if not best_of_pool:
                 half = part.share(0.5)
                 better.improve(reduced, known.gap, session.adapter, session.options, half, patience, known.offer)
-            _moved(known, part)
+            assert known.best is not None
+            _moved(known, known.best.group, part)  # type: ignore[attr-defined]
 
 
-def _moved(known: GroupKnown, limit: Limit) -> None:
-    """Moves and exchanges of rows, from the best table."""
-    cost, params = known.groups.cost, known.get(VmdavParams)
-    if isinstance(cost, NumericCost) and known.best is not None and not limit.over:
-        group = improved(scaled(cost), known.best.group, known.groups.least, params.passes, limit)  # type: ignore[attr-defined]
-        known.tracker.better(known.groups.table(group))
-    if isinstance(cost, BoxPenalty) and known.best is not None and not limit.over:
-        boxes, least = BoxCosts.of(cost, 2 * known.groups.least), known.groups.least
-        group = improved_boxes(boxes, known.best.group, least, params.passes, limit)  # type: ignore[attr-defined]
-        known.tracker.better(known.groups.table(group))
+def _moved(known: GroupKnown, group: Ints, limit: Limit) -> Ints32:
+    """Moves and exchanges of rows; the groups of the table found."""
+    cost, params, least = known.groups.cost, known.get(VmdavParams), known.groups.least
+    if isinstance(cost, NumericCost):
+        group = improved(scaled(cost), group, least, params.passes, limit)
+    elif isinstance(cost, BoxPenalty):
+        group = improved_boxes(BoxCosts.of(cost, 2 * least), group, least, params.passes, limit)
+    known.tracker.better(known.groups.table(group))
+    return rows_of_table(group, least, known.largest)
 
 
 class AllGroups(_GroupPhase):
@@ -381,7 +420,7 @@ class AllGroups(_GroupPhase):
                 known.rough = known.ended = True
 
 
-PHASES: tuple[type[Phase], ...] = (FirstTables, GroupColumns, GroupTables, GroupCuts, AllGroups)
+PHASES: tuple[type[Phase], ...] = (FirstTables, GroupColumns, GroupDives, GroupTables, GroupCuts, AllGroups)
 
 
 def solve_group_search(session: GroupSession) -> Result:

@@ -35,6 +35,7 @@ MODULES: tuple[str, ...] = (
     "bounds.parameters",
     "heuristics.annealing",
     "heuristics.construction",
+    "heuristics.group_dive",
     "heuristics.group_partitions",
     "heuristics.linked_annealing",
     "heuristics.neighbourhoods",
