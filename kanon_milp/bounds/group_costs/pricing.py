@@ -175,7 +175,7 @@ def _of_seeds(search: Any, seeds: Ints, n: int, below: Any, nodes: int, limit: L
     found = np.zeros(n, np.int64)
     for seed in seeds.tolist():
         if limit.over:
-            nodes = 0
+            nodes, below = 0, min(below, 0)  # no search, and no columns but those that are worth something
         search.below = below
         complete[seed] = cheapest_of_seed(search, seed, nodes)
         least[seed] = search.lowest
