@@ -91,13 +91,22 @@ from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.errors import InputError, TooManyLevelVectorsError, unreadable
 from kanon_milp.kernels.volume import dot
 from kanon_milp.presolve.closures import closed_instance, closures_suffice, pricing_suffices
-from kanon_milp.presolve.instance import Instance, compress_table, prepare, recode, types_of, with_candidates
+from kanon_milp.presolve.instance import (
+    Instance,
+    compress_table,
+    prepare,
+    recode,
+    table_as_group,
+    types_of,
+    with_candidates,
+)
 from kanon_milp.presolve.preparation import priced_by_vectors, too_many_to_list
 from kanon_milp.presolve.reductions import Dominance, Viability
 from kanon_milp.presolve.row_types import RowTypes
 from kanon_milp.problem.arguments import file_path
 from kanon_milp.problem.hierarchies import ColumnLevels, Hierarchy
 from kanon_milp.problem.privacy import KAnonymity, Requirement, TCloseness
+from kanon_milp.problem.privacy.base import least_rows
 from kanon_milp.problem.privacy.registry import REQUIREMENTS
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import Levels
@@ -250,11 +259,14 @@ def certified_instance(problem: Problem) -> Instance:
             return certified_instance(replace(problem, min_groups=None))
         if not closures_suffice(relaxed):
             raise
-        # the same candidates, but for those that lose as much and cover as much as others
-        closed = closed_instance(relaxed, types)
+        # the same candidates, but for those that lose as much and cover as much as others; by sizes of groups alone,
+        # since row types are not told apart by sensitive values
+        table_group = table_as_group(types_of(relaxed, types))
+        sized = KAnonymity(max(1, *(least_rows(each, table_group) for each in relaxed.requirements)))
+        closed = closed_instance(replace(relaxed, privacy=sized) if relaxed.attributes else relaxed, types)
         if closed is None:
             raise
-        return closed
+        return replace(closed, problem=relaxed, table_group=table_group)
     split = with_candidates(relaxed, types_of(relaxed, types), levels)
     # the same candidates in the same order, over other row types
     instance = replace(with_candidates(relaxed, types, levels), table_group=split.table_group)

@@ -55,13 +55,7 @@ def solve_vmdav(session: GroupSession) -> Result:
 def solve_k_member(session: GroupSession) -> Result:
     """Greedy k-member clustering (Byun et al. 2007)."""
     instance, limit = session.instance, session.limit
-    with session.clock.step("search"):
-        group = k_member(instance, limit.share(FIRST if isinstance(instance.cost, BoxPenalty) else GROWING))
-        clustered = group is not None
-        if group is None and instance.one_group is not None:
-            group = _cut_at_medians(session)
-        if group is not None:
-            session.tracker.better(instance.table(group))
+    clustered = first_groups(session, FIRST if isinstance(instance.cost, BoxPenalty) else GROWING)
     _improve_boxes(session)
     if isinstance(instance.cost, OwnCost) and instance.cost.bounds_extensions:
         with session.clock.step("bound"):
@@ -69,6 +63,19 @@ def solve_k_member(session: GroupSession) -> Result:
     return session.finish(
         message="" if clustered else "k-member clustering has found no groups; rows are cut at medians"
     )
+
+
+def first_groups(session: GroupSession, share: float) -> bool:
+    """Tell the tracker a table by k-member clustering in a share of the time, or else by cuts at medians: False."""
+    instance = session.instance
+    with session.clock.step("search"):
+        group = k_member(instance, session.limit.share(share))
+        clustered = group is not None
+        if group is None and instance.one_group is not None:
+            group = _cut_at_medians(session)
+        if group is not None:
+            session.tracker.better(instance.table(group))
+    return clustered
 
 
 def _cut_at_medians(session: GroupSession) -> Ints:

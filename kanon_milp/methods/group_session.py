@@ -134,9 +134,10 @@ class GroupSession:
             return self._end(replace(outcome.failed("the verifier finds another cost than the method"), found=found))
         values = (found.objective or Fraction(0), bound.value or Fraction(0))
         grid = Grid(0) if rough else Grid(math.lcm(*(value.denominator for value in values)))
-        return replace(
-            self._end(outcome.with_table(found, Scale(1, rough or Fraction(1), grid, ROUGH))), group_dual=dual
-        )
+        ended = outcome.with_table(found, Scale(1, rough or Fraction(1), grid, ROUGH))
+        if rough and ended.proof == "optimal" and bound.value is not None and found.objective is not None:
+            ended = replace(ended, bound=replace(bound, value=min(bound.value, found.objective)))  # what is proven
+        return replace(self._end(ended), group_dual=dual)
 
     def _released(self, best: GroupTable) -> Found:
         with self.clock.step("assign"):

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 
 from kanon_milp import solvers
 from kanon_milp.errors import InputError, TooManyLevelVectorsError, nearest, own_code, type_in_words
+from kanon_milp.formulations.whole_groups import number_of_sets
 from kanon_milp.methods import full_domain
 from kanon_milp.methods.approximate import solve_greedy, solve_m_approximation, solve_mondrian
 from kanon_milp.methods.arguments import (
@@ -34,6 +35,7 @@ from kanon_milp.methods.session import Session
 from kanon_milp.presolve.infeasibility import side_constraints
 from kanon_milp.presolve.preparation import Prepared
 from kanon_milp.presolve.resources import PAIR_SECONDS, SOLVE_SECONDS
+from kanon_milp.presolve.whole_groups import GroupInstance
 from kanon_milp.problem.arguments import instance_of, text, wrong
 from kanon_milp.problem.problem import Problem
 from kanon_milp.system.extras import Plugins
@@ -390,7 +392,9 @@ def choose(
 def choose_for_groups(problem: Problem, given: frozenset[Argument]) -> Method:
     """What "auto" takes where the cost is one of whole groups: of the methods that can do it, and heed what is given,
     the first with a proof, or else with the better table."""
-    able = [name for name in _BEST_FIRST if given <= METHODS[name].takes and not refusal(name, problem)]
+    few = number_of_sets(GroupInstance.of(problem)) <= FEW_GROUPS  # which one model proves at once
+    order = _BEST_FIRST if few else sorted(_BEST_FIRST, key=("univariate", "search").__contains__, reverse=True)
+    able = [name for name in order if given <= METHODS[name].takes and not refusal(name, problem)]
     if not able:
         asked = ", ".join(requirement.spelled for requirement in problem.requirements)
         why = (refusal(name, problem) or _no_use(given - METHODS[name].takes) for name in _BEST_FIRST)
@@ -403,6 +407,7 @@ def _no_use(arguments: frozenset[Argument]) -> str:
     return f"no use for {' or '.join(_IN_WORDS[argument] for argument in sorted(arguments))}"
 
 
+FEW_GROUPS = 2_000  # possible groups
 _BEST_FIRST = ("univariate", "milp", "search", "vmdav", "k_member")
 
 

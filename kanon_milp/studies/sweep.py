@@ -430,7 +430,7 @@ def combined(problem: Problem, runs: Sequence[Run]) -> tuple[SweepRow, ...]:
         for run, (objective, _) in zip(runs, tables, strict=True)
         if objective is None or not (run.proof == "infeasible" or (run.bound is not None and run.bound > objective))
     ]
-    released = {run.setting: run.table for run in runs}
+    released = {run.setting: run for run in runs}
     found = []
     for run, (objective, table) in zip(runs, tables, strict=True):
         row = _row(run, objective, table, proofs)
@@ -439,14 +439,16 @@ def combined(problem: Problem, runs: Sequence[Run]) -> tuple[SweepRow, ...]:
     return tuple(found)
 
 
-def _columns(problem: Problem, released: Any) -> dict[str, tuple[Fraction, Fraction]]:
+def _columns(problem: Problem, run: Run) -> dict[str, tuple[Fraction, Fraction]]:
     """What each column of a table loses at the problem's own weights, and the share of its cells that are as they
     were."""
     table, found = problem.table, {}
-    after = text_columns(open_released(released, table), table.quasi_identifiers)
+    if run.groups is not None:  # a row of a frequency table may be released in several
+        table = table.divided(run.groups.row, run.groups.rows)
+    after = text_columns(open_released(run.table, table), table.quasi_identifiers)
     for name in table.quasi_identifiers:
-        kept = int(table.keys[name].cast(pl.String).eq_missing(after[name]).sum())
-        found[name] = (column_loss(problem, released, name), Fraction(kept, table.n))
+        same = table.keys[name].cast(pl.String).eq_missing(after[name]).to_numpy()
+        found[name] = (column_loss(problem, run.table, name), Fraction(int(table.rows_of[same].sum()), table.n))
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from random import Random
 from typing import Any, ClassVar
 
 import polars as pl
@@ -13,6 +14,7 @@ from certificate_cases import ROWS, certificate, table, write_csv
 from command_line import run
 from hypothesis import HealthCheck, settings
 from oracle import optimum
+from present import present
 
 import kanon_milp as km
 from kanon_milp.bounds import Certificate, certified_instance, lagrangian
@@ -178,3 +180,12 @@ def test_a_certificate_claims_all_that_its_checker_proves() -> None:
         instance, first_multipliers(instance.types, lagrangian(certified_instance(problem))), small=False
     )
     assert certify_required(problem, instance, point).bound < certificate.bound
+
+
+def test_requirements_about_values_have_a_certificate_beyond_the_list_of_level_vectors() -> None:
+    rng = Random(3)
+    names = [f"q{j}" for j in range(21)]
+    frame = pl.DataFrame({name: [rng.choice("ab") for _ in range(7)] for name in names} | {"s": list("1212123")})
+    problem = km.Problem(km.Table.from_frame(frame, names, "s"), [km.KAnonymity(2), km.TCloseness("1/4")])
+    certificate = km.solve(problem, method="greedy").certify()
+    assert 0 < present(check_certificate(problem, certificate).bound) == certificate.bound

@@ -25,7 +25,10 @@ def test_solved_written_and_verified_from_options_and_model_file(recoding: tuple
     assert solved.returncode == 0, solved.stderr
     assert "% of that of all rows as one group" in solved.stdout
     said = json.loads((tmp_path / "o" / "result.json").read_text())
-    assert Fraction(said["objective_exact"]) == Fraction(said["bound_exact"])
+    objective, bound = Fraction(said["objective_exact"]), Fraction(said["bound_exact"])
+    assert bound == objective or (
+        "millionth" in said["message"] and (1 - Fraction(1, 10**6)) * objective < bound < objective
+    )
     assert said["problem"]["recoding"] == recoding[0]
     for checked in (
         run_in(tmp_path, "verify", "o/anonymized.csv", *ORIGINAL, *asked, "--json"),

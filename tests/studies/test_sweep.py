@@ -482,3 +482,16 @@ def test_the_folder_of_a_sweep_of_weights_goes_on_with_more_of_them(tmp_path: Pa
 def test_weights_that_are_none(weights: dict[str, Any]) -> None:
     with pytest.raises(km.InputError, match=r"illness|age"):
         km.sweep(km.Problem(CENSUS, km.KAnonymity(2)), weights=weights)
+
+
+def test_weights_of_a_frequency_table_are_those_of_its_rows_written_out() -> None:
+    rows = [("a", "x", 5), ("b", "x", 2), ("c", "x", 1), ("a", "y", 6), ("b", "y", 3), ("c", "y", 4)]
+    counts = pl.DataFrame(rows, schema=["q0", "q1", "n"], orient="row")
+    written = pl.DataFrame([row[:2] for row in rows for _ in range(row[2])], schema=["q0", "q1"], orient="row")
+    of_counts, of_rows = (
+        km.sweep(km.Problem(table, km.KAnonymity(4)), weights={"q0": [1, 3]})
+        for table in (km.Table.from_frame(counts, ["q0", "q1"], count="n"), km.Table.from_frame(written, ["q0", "q1"]))
+    )
+    assert [row.objective for row in of_counts.rows] == [row.objective for row in of_rows.rows]
+    for one, other in zip(of_counts.rows, of_rows.rows, strict=True):
+        assert sum(loss for loss, _ in one.columns.values()) == sum(loss for loss, _ in other.columns.values())
