@@ -35,7 +35,7 @@ EXAMPLES: tuple[str, ...] = (
     "docs/extending/models.md",
 )
 EXAMPLES += tuple(f"docs/extending/{page}.md" for page in ("solvers", "methods", "recodings", "bounds", "formulations"))
-EXAMPLES += ("docs/problems/microaggregation-and-boxes.md",)
+EXAMPLES += ("docs/comparing.md", "docs/problems/microaggregation-and-boxes.md", "docs/extending/group-costs.md")
 
 
 def blocks(path: Path, language: str) -> list[str]:

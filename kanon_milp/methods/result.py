@@ -237,7 +237,7 @@ class Result:
         from kanon_milp.bounds.group_costs.certificate import certify_squares
 
         if self.group_dual is None:
-            why = "method search has them for sums of squares under k-anonymity"
+            why = "bounds of method search on sums of squares under k-anonymity have certificates, others do not"
             raise NotProvenError(f"no certificate: there are no multipliers of whole groups; {why}")
         return certify_squares(self.problem, self.group_dual)
 

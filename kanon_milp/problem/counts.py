@@ -55,4 +55,4 @@ def _wrong(cell: str | None) -> str:
         return f"this one is {kind_of(None)}"
     if not NUMBER.fullmatch(cell):
         return "this one is no number"
-    return "this one is negative" if cell.lstrip().startswith("-") else "this one has a fraction"
+    return "this one is negative" if cell.lstrip().startswith("-") else "this one is not written as an integer"

@@ -292,7 +292,11 @@ def show_quasi_identifiers(found: QuasiIdentifiers, title: str) -> None:
     alike = f"{counted(rare, 'row')} {'is' if rare == 1 else 'are'} like fewer than {k}"
     verdict = "yes" if found.k_anonymous else f"no, {alike} (all columns together)"
     grid.add_row(f"{k}-anonymous", verdict)
-    what = "identify every row" if found.reading == "identify" else f"have a row that fewer than {k} are like"
+    what = (
+        "tell apart all rows that all columns together tell apart"
+        if found.reading == "identify"
+        else f"have a row that fewer than {k} are like"
+    )
     shown = [", ".join(each) or "no column at all" for each in found.minimum[:SHOWN_SETS]]
     more = len(found.minimum) - len(shown)
     shown += [f"and {more:,} more"] if more else []
