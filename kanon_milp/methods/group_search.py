@@ -398,7 +398,7 @@ class AllGroups(_GroupPhase):
             return
         before, margin = known._cost, MARGIN * bound.priced.n
         short = limit.share(0.5)
-        rows, _, complete = bound.near(known.gap + margin, params.all_columns, params.all_nodes, short)
+        rows, _, complete = bound.near(known.gap + margin, params.all_columns, params.all_nodes, short, every=True)
         if not complete or len(rows) > params.all_groups:
             return
         pool = Pool.of(np.concatenate([rows, known.table()]), bound.priced.costs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -19,6 +20,8 @@ from kanon_milp.bounds.registry import BoundLimit
 from kanon_milp.system.arrays import Floats, Ints, Ints32
 from kanon_milp.system.limit import Limit
 from kanon_milp.system.parameters import DEFAULT, Parameters
+
+SEEDS = 25  # priced between two looks whether all of their groups are found
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,13 +107,25 @@ class CostBound:
         cut, column, times = coefficients(groups, self._master.cuts, self.priced.n)
         return found - np.bincount(column, weights=best.cut_multipliers[cut] * times, minlength=len(rows))
 
-    def near(self, below: float, columns: int, nodes: int, limit: Limit) -> tuple[Ints32, Floats, bool]:
-        """Groups with a reduced cost below this at the best point, these, and whether these are all."""
+    def near(
+        self, below: float, columns: int, nodes: int, limit: Limit, *, every: bool = False
+    ) -> tuple[Ints32, Floats, bool]:
+        """Groups with a reduced cost below this at the best point, these, and whether these are all.
+
+        every: some are of no use, so it ends at the first seeds whose groups are not all found.
+        """
         best = self._master.best
         cuts = PricedCuts(*best.rank_one_cuts.by_type(self.priced.n), best.cut_multipliers.astype(np.float64))
-        found = self.priced(best.multipliers, cuts, below, nodes, columns, limit=limit)
-        most = int(np.unique(found.seeds, return_counts=True)[1].max(initial=0))
-        return found.rows, found.reduced, bool(found.complete.all()) and most < columns and not limit.over
+        rows, reduced, complete = [], [], True
+        for seeds in np.array_split(np.arange(self.priced.n), math.ceil(self.priced.n / SEEDS) if every else 1):
+            found = self.priced(best.multipliers, cuts, below, nodes, columns, seeds=seeds, limit=limit)
+            rows.append(found.rows)
+            reduced.append(found.reduced)
+            most = int(np.unique(found.seeds, return_counts=True)[1].max(initial=0))
+            complete = bool(found.complete[seeds].all()) and most < columns and not limit.over
+            if every and not complete:
+                break
+        return np.concatenate(rows), np.concatenate(reduced), complete
 
     def prove(self, limit: Limit, multipliers: Floats | None = None) -> None:
         """What the best multipliers, or these without cuts, prove; kept if that is more."""
