@@ -323,6 +323,11 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
         {"formulation": "", "replace": "truth"},
     ),
     "register_phase": (km.register_phase, {"phase": Tried}, {"phase": "", "replace": "truth"}),
+    "register_group_cost": (
+        km.register_group_cost,
+        {"kind": type("Tried", (km.GroupCost,), {"name": "tried", "exact": print, "release": print})},
+        {"kind": "", "replace": "truth"},
+    ),
     "register_method": (
         km.register_method,
         {"method": km.Method("tried", "", print)},  # type: ignore[arg-type]
@@ -534,6 +539,7 @@ DISTANCES: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] 
 }
 # what the package makes itself, errors, and what is no function
 MADE = {
+    "GroupCost",
     "ModelSize",
     "Relaxation",
     "Attack",

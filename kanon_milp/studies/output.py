@@ -116,7 +116,7 @@ def earlier_files(folder: Path) -> list[str]:
 def pool_files(folder: Path, tables: int = 0) -> list[str]:
     """The names of the files of a pool in the folder of a result: those that are there, and those of so many tables."""
     names = {pool_folder(number): None for number in range(1, tables + 1)}
-    there = sorted((folder / POOL).glob("[0-9]*")) if (folder / POOL).is_dir() else []
+    there = sorted((folder / POOL).glob("[0-9]*")) if os.path.isdir(folder / POOL) else []
     names.update({f"{POOL}/{each.name}": None for each in there if each.name.isdigit()})
     every = [f"{place}/{name}" for place in names for name in FILES if name != CLAIM]
     asked = len(FILES[:-1]) * tables

@@ -578,7 +578,7 @@ def test_a_solver_that_claims_a_solution_and_has_none(reason: StopReason) -> Non
         (
             lambda _: RawResult(StopReason.UNBOUNDED, None, None),
             "error",
-            "told says unbounded, which this model cannot",
+            "told reports an unbounded model",
         ),
     ],
 )

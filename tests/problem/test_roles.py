@@ -55,6 +55,7 @@ def test_identifying_columns_are_not_released_and_the_verifier_checks_that(peopl
         "identifying": ["name", "ssn"],
         "insensitive": ["ward"],
         "unit": [],
+        "count": [],
         "dropped": [],
         "unclassified": [],
     }

@@ -198,7 +198,7 @@ def test_a_scan_finds_another_encoding_wherever_it_begins(tmp_path: Path) -> Non
     with pytest.raises(km.InputError, match="is not utf-8; name its encoding"):
         scan_frame(path)
     path = write(tmp_path, "a,b\n" + "1,2\n" * 100_000 + "Köln,2\n", encoding="latin-1")
-    with pytest.warns(km.FileWarning, match="is cp1252 text"):
+    with pytest.warns(km.FileWarning, match="read as cp1252 text"):
         assert scan_frame(path).collect()["a"][-1] == "Köln"
 
 
