@@ -38,12 +38,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Of a test of four parameters or more the default run has the first and then one in three, the full one all.
 
-    Kernels are tested once more for each of their builds, by the default run alone, and keep all of theirs. Slow tests are
-    for neither.
+    Kernels are tested once more for each of their builds, by the default run alone, and keep all of theirs. Slow tests
+    are for neither.
     """
     by_test: dict[str, list[pytest.Item]] = {}
     for item in items:
-        if "kernels" not in item.path.parts and not any(item.iter_markers(kind) for kind in ("full", "slow")):
+        if "kernels" not in item.path.parts and not any(map(item.get_closest_marker, ("full", "slow"))):
             by_test.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for several in by_test.values():
         for number, item in enumerate(several):
