@@ -137,8 +137,8 @@ def test_the_verifier_takes_rows_whole_or_divided_in_their_order_and_nothing_els
     ("cell", "said"),
     [
         ("-1", "negative"),
-        ("1.5", "fraction"),
-        ("1e3", "fraction"),
+        ("1.5", "not written as an integer"),
+        ("1e3", "not written as an integer"),
         ("", "empty|no number|missing"),
         (None, "missing"),
         ("x", "no number"),
