@@ -162,14 +162,13 @@ def groups_not_merging(problem: Problem) -> str:
 
 
 def not_searched(problem: Problem) -> str:
-    """For the hybrid method, which has side constraints after the problem without them; empty if nothing is in the
-    way."""
+    """For the hybrid method; empty if nothing is in the way."""
     if problem.attributes and problem.table.counts is not None and problem.table.n > MOST_MOVED:
         return (
             f"its search moves the rows of sensitive values one by one, and the counts add up to {problem.table.n:,}, "
             f"more than {MOST_MOVED:,}; take milp"
         )
-    return groups_not_alone(problem.without_sides())
+    return groups_not_alone(problem)
 
 
 def not_guessed(problem: Problem) -> str:

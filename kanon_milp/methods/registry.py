@@ -95,6 +95,8 @@ class Method:
     candidates: False for a method that divides the rows itself and ends with `session.finish_partition`: then no
     candidates are enumerated, of which tables of many columns have too many. small_groups: True for a method of
     problems for which groups of two and three rows are enough; candidates may be the closures of such groups alone.
+    free_first: True for a method that judges each group alone: it solves problems without their side constraints, and
+    direct MILP has what is left where its table does not satisfy them.
     groups: what it does where the cost is one of whole groups; None of those that work on levels of cells alone. run is
     None for those that do not.
     """
@@ -106,6 +108,7 @@ class Method:
     takes: frozenset[Argument] = frozenset()
     candidates: bool = True
     small_groups: bool = False
+    free_first: bool = False
     groups: WholeGroups | None = None
 
     def __post_init__(self) -> None:
@@ -122,6 +125,7 @@ class Method:
             raise wrong(f'method "{self.name}": takes', f"a set with some of {', '.join(ARGUMENTS)}", takes)
         instance_of(self.candidates, bool, f'method "{self.name}": candidates', "True or False")
         instance_of(self.small_groups, bool, f'method "{self.name}": small_groups', "True or False")
+        instance_of(self.free_first, bool, f'method "{self.name}": free_first', "True or False")
         if self.groups is not None:
             instance_of(self.groups, WholeGroups, f'method "{self.name}": groups', "a WholeGroups")
 
@@ -152,6 +156,7 @@ METHODS: Plugins[Method] = Plugins(
             _imported_later("hybrid"),
             not_searched,
             frozenset({"solver", "node_limit", "iteration_limit", "dask", "parameters"}),
+            free_first=True,
             groups=WholeGroups(_imported_later("group_search"), not_priced),
         ),
         Method(
@@ -204,6 +209,7 @@ METHODS: Plugins[Method] = Plugins(
             _imported_later("subset_dp"),
             groups_not_merging,
             frozenset({"parameters"}),
+            free_first=True,
         ),
         Method(
             "matching",
@@ -212,6 +218,7 @@ METHODS: Plugins[Method] = Plugins(
             not_matching,
             frozenset({"solver", "node_limit", "parameters"}),
             small_groups=True,
+            free_first=True,
         ),
         Method(
             "portfolio",
@@ -219,6 +226,7 @@ METHODS: Plugins[Method] = Plugins(
             _imported_later("portfolio"),
             groups_not_alone,
             frozenset({"solver", "parameters"}),
+            free_first=True,
         ),
         Method(
             "mdav",
@@ -332,7 +340,7 @@ def refusal(name: str, problem: Problem) -> str:
     if method.run is None:
         return "it is for the recodings microaggregation and boxes"
     with own_code(what, must):
-        found: object = method.refuses(problem)
+        found: object = method.refuses(problem.without_sides() if method.free_first else problem)
     if not isinstance(found, str):
         raise InputError(f"{what} must {must}, found {type_in_words(found)}")
     return found

@@ -42,6 +42,7 @@ from kanon_milp.methods.side_constraints import has_free_problem, solve_free_fir
 from kanon_milp.methods.table_pool import checked_pool, solve_pool
 from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.assignment import RowGroups
+from kanon_milp.presolve.infeasibility import side_constraints
 from kanon_milp.presolve.instance import mutation_guard
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.presolve.resources import ModelSize
@@ -167,7 +168,7 @@ def solve(
                     reduced=chosen.reduced,
                     merge=True,
                     enumerated=enumerated,
-                    small_groups=named is not None and named.small_groups,
+                    small_groups=named is not None and named.small_groups and not side_constraints(problem),
                     priced=named is None or named.name == "search",
                     limit=limit,
                 )
@@ -187,7 +188,7 @@ def solve(
                 dask,
                 on_progress,
                 files,
-                solver_used="solver" in runs.takes,
+                solver_used="solver" in runs.takes or (runs.free_first and bool(side_constraints(problem))),
                 start=begin,
                 parameters=tuned,
             )
@@ -201,7 +202,7 @@ def solve(
             session = GroupSession(instance, *asked, "solver" in runs.takes, begin.group if begin else None, tuned)
             assert runs.groups is not None
             result = session.end_infeasible() if instance.obstacle is not None else runs.groups.run(session)
-        elif (named is None or named.name == "search") and has_free_problem(problem):
+        elif (named is None or named.free_first) and has_free_problem(problem):
             result = solve_free_first(problem, begun, _solved)
         else:
             result = _solved(begun(problem), named=named)

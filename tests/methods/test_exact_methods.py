@@ -83,8 +83,8 @@ def test_sizes_that_would_not_finish_are_refused() -> None:
 
 
 def test_what_is_about_several_groups_is_refused() -> None:
-    problem = km.Problem(table(6, 2, 3, 3), km.KAnonymity(2), min_groups=2)
-    with pytest.raises(km.InputError, match="side constraints"):
+    problem = km.Problem(table(6, 2, 3, 3), [km.KAnonymity(2), km.KAnonymity(3, ["q0"])])
+    with pytest.raises(km.InputError, match="several groups together"):
         km.solve(problem, method="subset_dp")
 
 

@@ -198,7 +198,6 @@ FRAME = pl.DataFrame(
         ([km.AlphaKAnonymity("2/3")], {}, "alpha is 2/3"),
         ([km.AlphaKAnonymity("1/2", values=["1"], sensitive="s")], {}, "is not 2-anonymity or 2-diversity"),
         ([km.TCloseness("1/2", sensitive="s")], {}, "is not 2-anonymity or 2-diversity"),
-        ([km.KAnonymity(2)], {"min_groups": 2}, "side constraints"),
         ([km.KAnonymity(2)], {"objective": "max_groups"}, "max_groups"),
     ],
 )

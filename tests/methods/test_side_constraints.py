@@ -29,13 +29,16 @@ def problem(rows: int = 120, **sides: Any) -> km.Problem:
     return km.Problem(km.Table.from_frame(frame, frame.columns), km.KAnonymity(3), **sides)
 
 
-@pytest.mark.parametrize("limit", [None, 20.0])
+@pytest.mark.parametrize(
+    ("method", "limit"), [("auto", None), ("auto", 20.0), ("subset_dp", None), ("matching", None), ("portfolio", 20.0)]
+)
 @pytest.mark.parametrize("seed", range(examples(20, 2)))
-def test_it_agrees_with_brute_force(seed: int, limit: float | None) -> None:
+def test_it_agrees_with_brute_force(seed: int, method: str, limit: float | None) -> None:
     """For all numbers of groups and losses around the optimum; within a limit the hybrid method comes first."""
     draw = Random(f"sides-{seed}")
     for _ in range(4):
         case = replace(drawn_case(draw, (2, 8), sides=False), sides={})
+        case = replace(case, k=2) if method == "matching" else case
         best = cheapest(case.rows, case.k, **case.judged())
         loss = draw.choice([Fraction(0), *best.values()])
         sides: dict[str, Any] = {"cost_bound": draw.choice([None, loss, loss + Fraction(1, 2)])}
@@ -47,7 +50,8 @@ def test_it_agrees_with_brute_force(seed: int, limit: float | None) -> None:
             if (sides["min_groups"] or 1) <= groups <= (sides["max_groups"] or groups)
             and (sides["cost_bound"] is None or loss <= sides["cost_bound"])
         ]
-        found = km.solve(replace(case.problem(), **sides), time_limit=limit, parameters=BY_SEARCH if limit else None)
+        more = BY_SEARCH if limit and method == "auto" else None
+        found = km.solve(replace(case.problem(), **sides), method=method, time_limit=limit, parameters=more)
         if possible:
             assert found.require_optimal().exact_objective == min(possible), (case, sides)
         else:
