@@ -58,3 +58,16 @@ def scip_solutions(model: Path, folder: Path) -> list[Path]:
         scip.writeBestSol(str(solution), write_zeros=zeros)
         found.append(solution)
     return found
+
+
+def glpk_solutions(model: Path, folder: Path) -> list[Path]:
+    glpk = pytest.importorskip("swiglpk")
+    glpk.glp_term_out(glpk.GLP_OFF)
+    problem, solution = glpk.glp_create_prob(), folder / "glpk.sol"
+    assert glpk.glp_read_mps(problem, glpk.GLP_MPS_FILE, None, str(model)) == 0
+    parameters = glpk.glp_iocp()
+    glpk.glp_init_iocp(parameters)
+    parameters.presolve = glpk.GLP_ON
+    assert glpk.glp_intopt(problem, parameters) == 0
+    assert glpk.glp_print_mip(problem, str(solution)) == 0
+    return [solution]

@@ -283,7 +283,9 @@ def solve(
 def export(
     statement: options.ProblemOptions,
     model: options.ModelPath = None,
-    to: Annotated[Path | None, output_option(metavar="FILE", help="model.mps, model.mps.gz or model.lp.")] = None,
+    to: Annotated[
+        Path | None, output_option(metavar="FILE", help="model.mps, .lp or .opb (0-1 models), each also .gz; or .ommx.")
+    ] = None,
     formulation: options.FormulationName = None,
     reduced: Annotated[
         bool,
@@ -291,7 +293,7 @@ def export(
     ] = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Write a problem's model as MPS or LP.
+    """Write a problem's model as MPS, LP, OPB or OMMX.
 
     A map of its names goes beside it.
     """
@@ -335,9 +337,9 @@ def import_solution(
 
     The solution is one of an exported model; the table is verified.
 
-    Solution files of HiGHS, CBC, SCIP, Gurobi, CPLEX (XML) and MIPLIB, also compressed by gzip. Exit codes: 0 verified,
-    and a bound of our own proves it optimal; 2 bad usage or input; 4 a verified table without proof of optimality;
-    6 verification failed.
+    Solution files of HiGHS, CBC, SCIP, Gurobi, COPT, CPLEX (XML), GLPK (glpsol -o), pseudo-Boolean solvers and MIPLIB,
+    or a list of names and values, also compressed by gzip. Exit codes: 0 verified, and a bound of our own proves it
+    optimal; 2 bad usage or input; 4 a verified table without proof of optimality; 6 verification failed.
     """
     asked = statement.read(model)
     if out is not None:

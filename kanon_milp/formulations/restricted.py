@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pyomo.core as pyo
@@ -59,14 +60,16 @@ class RestrictedModel:
             return cls.handed_over(instance, declared, limit)
 
     @classmethod
-    def handed_over(cls, instance: Instance, declared: pyo.ConcreteModel, limit: Limit = NO_LIMIT) -> RestrictedModel:
+    def handed_over(
+        cls, instance: Instance, declared: pyo.ConcreteModel, limit: Limit = NO_LIMIT, *, names: bool = False
+    ) -> RestrictedModel:
         """A model that is declared already; it says that an integral optimum exists where only `assign` is continuous
-        and the rest a network.
+        and the rest a network. names: carry its own names through.
 
         With the binaries fixed, a minimum-cost flow is left, one of which is integral; if any flow is within the cost
         bound, that one is.
         """
-        arrays = limit.call(to_arrays, declared)
+        arrays = limit.call(partial(to_arrays, names=names), declared)
         if instance.problem.network:
             continuous = np.flatnonzero(~arrays.linear.integer)
             integral = bool(np.isin(continuous, arrays.columns_of(list(declared.assign.values()))).all())

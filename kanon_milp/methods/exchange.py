@@ -26,8 +26,18 @@ from kanon_milp.problem.arguments import exists, file_path, instance_of, real_nu
 from kanon_milp.problem.exact import Number, exact_number, in_words
 from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.solvers import LinearModel, SolverOptions
-from kanon_milp.solvers.mps import CONSTANT, Notes, fingerprint, names_in_file, names_path, read_about, write_model
-from kanon_milp.solvers.pyomo_arrays import PyomoArrays, to_arrays
+from kanon_milp.solvers.mps import (
+    CONSTANT,
+    NAMES,
+    Notes,
+    fingerprint,
+    names_in_file,
+    names_path,
+    numbered,
+    read_about,
+    write_model,
+)
+from kanon_milp.solvers.pyomo_arrays import PyomoArrays
 from kanon_milp.solvers.solution_files import SolutionFile, read_solution
 from kanon_milp.system.clock import Clock
 from kanon_milp.verify import Report, verify
@@ -37,7 +47,7 @@ BOUND_SECONDS = 10.0  # at most, for a bound of our own to hold an imported tabl
 _FRACTIONAL = 1e-5  # by how much a value may miss an integer
 _VIOLATION = 1e-4  # of a constraint, by values as solvers print them
 _OBJECTIVE = 1e-5  # relative; CBC and the pretty file of HiGHS write few digits
-_SUFFIXES = (".mps.gz", ".mps", ".lp.gz", ".lp")
+_SUFFIXES = (".mps.gz", ".mps", ".lp.gz", ".lp", ".opb.gz", ".opb", ".ommx")
 _WRITTEN_BY = "kanon_milp"
 
 
@@ -88,7 +98,8 @@ def export_model(
 ) -> DeclaredModel:
     """Write a problem's model for any solver, with a map of its names beside it (`<path>.names.csv`).
 
-    path: .mps, .mps.gz, .lp or .lp.gz. reduced: the model that `solve` solves, after all reductions; else that of
+    path: .mps, .lp or .opb, all also with .gz, or .ommx. OPB is for models whose variables are 0 or 1, and OMMX needs
+    the package ommx. reduced: the model that `solve` solves, after all reductions; else that of
     `build_model`. known: the known optimum, or "infeasible", to be declared in both files. The map says what maps a
     solution back (`import_solution`), what a unit of the objective is worth, and labels variables by numbers of table
     rows and by levels, never by cells. model: one of `build_model(problem, formulation)` that was extended, instead of
@@ -117,10 +128,11 @@ def import_solution(
 ) -> Result:
     """Make the released table from a solver's solution of an exported model, and verify it.
 
-    path: a solution file of HiGHS, CBC, SCIP, Gurobi, CPLEX or in MIPLIB's format, also compressed by gzip. names: the
-    map of names of the export; without one it is looked for beside the solution. formulation, reduced: of the export,
-    where there is no map; default strong, not reduced. `assign` may be fractional where the rest is a network. model:
-    the extended model that was exported, if it was one; the verifier knows nothing of what was added to it.
+    path: a solution file of HiGHS, CBC, SCIP, Gurobi, COPT, CPLEX, GLPK (`glpsol -o`) or a pseudo-Boolean solver, in
+    MIPLIB's format, or a list of names and values, also compressed by gzip. names: the map of names of the export;
+    without one it is looked for beside the solution. formulation, reduced: of the export, where there is no map;
+    default strong, not reduced. `assign` may be fractional where the rest is a network. model: the extended model that
+    was exported, if it was one; the verifier knows nothing of what was added to it.
 
     Nothing is proven by a solution that somebody brings: the result has a bound only where this package computes one
     itself (of the loss, in at most `bound_seconds` and the time to prove it), and is optimal only where the table
@@ -146,6 +158,8 @@ def import_solution(
         )
     with clock.step("handover"):
         variables, constraints = names_in_file(linear)
+        if NAMES in about:
+            variables = numbered(linear)
         columns = {**{name: j for j, name in enumerate(variables)}, CONSTANT: -1}
         found = read_solution(path, columns, linear.variables, {f"{c}{end}" for c in constraints for end in _ENDS})
     _check_objective(path, found, declared)
@@ -257,7 +271,8 @@ def declared_model(
         check_model(model, prepared, formulation)
     with clock.step("handover"):
         if own:
-            return DeclaredModel(prepared, model, to_arrays(model, names=True), formulation, reduced)
+            arrays = RestrictedModel.handed_over(prepared.instance, model, names=True).arrays
+            return DeclaredModel(prepared, model, arrays, formulation, reduced)
         arrays, extension = compared(chosen, prepared.instance, model)
     return DeclaredModel(prepared, model, arrays, formulation, reduced, own, extension)
 

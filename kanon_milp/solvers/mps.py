@@ -1,4 +1,4 @@
-"""Write a LinearModel as a free MPS or a CPLEX LP file, with the same bytes on every run.
+"""Write a LinearModel as a file: free MPS, CPLEX LP or OPB, with the same bytes on every run, or as an OMMX archive.
 
 Names in a model may contain anything; names in a file are letters, digits and `_` only. A map beside the file
 leads back.
@@ -13,8 +13,8 @@ import io
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +22,8 @@ import scipy.sparse as sp
 
 from kanon_milp.errors import InputError, unreadable
 from kanon_milp.solvers.model import LinearModel
+from kanon_milp.solvers.ommx_files import ommx_archive
+from kanon_milp.solvers.opb import NUMBERED, opb_lines
 from kanon_milp.system.arrays import Floats
 from kanon_milp.system.files import Fill, write_together
 
@@ -35,6 +37,7 @@ _RESERVED = frozenset(
 )
 CONSTANT = "constant_one"  # of LP files: a variable fixed to one, whose cost is the objective's constant
 ABOUT = "about"
+NAMES = "names"  # a fact of the map: where variables are numbered in the file
 _TERMS_PER_LINE = 8  # a CPLEX LP line may have 510 characters, and names up to 255
 
 
@@ -53,7 +56,8 @@ class Notes:
 
 
 def write_model(model: LinearModel, path: Path | str, notes: Notes = Notes()) -> Path:
-    """Write the model to `path` (.mps, .mps.gz, .lp, .lp.gz) and its names to `<path>.names.csv`, returned.
+    """Write the model to `path` (.mps, .lp, .opb, all also with .gz, or .ommx) and its names to `<path>.names.csv`,
+    returned.
 
     Both files appear complete or not at all, and a repeated call writes the same bytes. Constraints
     without a finite side say nothing and are left out. The names map has the columns kind, name_in_file, name_in_model
@@ -64,21 +68,25 @@ def write_model(model: LinearModel, path: Path | str, notes: Notes = Notes()) ->
     """
     path = Path(path)
     name = path.name.lower()
-    writer: Callable[[LinearModel, Sequence[str], Sequence[str]], Iterator[str]]
-    if name.endswith((".mps", ".mps.gz")):
-        writer = mps_lines
-    elif name.endswith((".lp", ".lp.gz")):
-        writer = lp_lines
-    else:
-        raise InputError(f"cannot tell the format of {path.name!r}: its name must end in .mps, .mps.gz, .lp or .lp.gz")
+    kind = name.removesuffix(".gz").rpartition(".")[2]
+    if kind not in ("mps", "lp", "opb", "ommx") or name.endswith(".ommx.gz"):
+        raise InputError(
+            f"cannot tell the format of {path.name!r}: its name must end in .mps, .mps.gz, .lp, .lp.gz, .opb, .opb.gz "
+            "or .ommx"
+        )
     refuse_contradictions(model)
     if not path.parent.is_dir():
         raise InputError(f"cannot write {path}: there is no folder {path.parent}")
 
     variables, constraints = names_in_file(model)
-    mark = "*" if writer is mps_lines else "\\"
-    comments = "".join(f"{mark} {_plain(line)}\n" for line in notes.comments)
-    text = (comments + "".join(writer(model, variables, constraints))).encode("ascii")
+    if kind == "opb":
+        variables = numbered(model)
+        notes = replace(notes, about={**notes.about, NAMES: NUMBERED})
+    text = (
+        ommx_archive(model, variables, constraints, notes.about)
+        if kind == "ommx"
+        else "".join(_text_lines(kind, model, variables, constraints, notes.comments)).encode("ascii")
+    )
     if name.endswith(".gz"):
         # no time and no file name in the header, else two runs differ
         text = gzip.compress(text, compresslevel=6, mtime=0)
@@ -90,6 +98,24 @@ def write_model(model: LinearModel, path: Path | str, notes: Notes = Notes()) ->
     }
     write_together(path.parent, files)
     return beside
+
+
+def _text_lines(
+    kind: str, model: LinearModel, variables: Sequence[str], constraints: Sequence[str], comments: Sequence[str]
+) -> Iterator[str]:
+    """Pieces of the file with comments at its head; in OPB the sizes come before them."""
+    mark, writer = {"mps": ("*", mps_lines), "lp": ("\\", lp_lines), "opb": ("*", opb_lines)}[kind]
+    lines = writer(model, variables, constraints)
+    if kind == "opb":
+        yield next(lines)
+        comments = [line.replace("objective of this file", "objective of the model") for line in comments]
+    yield from (f"{mark} {_plain(line)}\n" for line in comments)
+    yield from lines
+
+
+def numbered(model: LinearModel) -> list[str]:
+    """The names of variables in formats that have numbers only."""
+    return [f"x{j}" for j in range(1, model.variables + 1)]
 
 
 def names_path(path: Path) -> Path:

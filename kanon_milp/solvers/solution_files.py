@@ -1,4 +1,4 @@
-"""Read what solvers write: the solution files of HiGHS, CBC, SCIP, Gurobi, CPLEX and MIPLIB, also compressed by gzip.
+"""Read what solvers write, also compressed by gzip; the table of formats is at the end of this file.
 
 The format is told from the first line. A name that the model does not have, a number that is none and a file that ends
 too early are errors that name the line; nothing of the content is repeated in them.
@@ -25,10 +25,10 @@ from kanon_milp.system.arrays import Floats
 _LONGEST_LINE = 100_000  # bytes; names have at most 255 characters
 _BYTES_PER_NAME, _LEAST_BYTES = 2_000, 1_000_000  # a file with more than so many bytes for each name is no solution
 _GZIP = b"\x1f\x8b"
-_KNOWN = "HiGHS (raw or pretty), CBC, SCIP, Gurobi, CPLEX (XML) or MIPLIB"
 _CBC = re.compile(
     r"(Optimal|Stopped|Feasible|Infeasible|Integer infeasible|Unbounded|Status unknown)\b.*objective value"
 )
+_LITERAL = re.compile(r"(-?)x([1-9][0-9]{0,9})")
 _NOTHING = ("infeasible", "integer infeasible", "unbounded")  # how CBC begins where its values are no solution
 
 
@@ -105,6 +105,16 @@ class _Point:
         if column >= 0:
             self.x[column] = value
 
+    def take_literal(self, text: str) -> None:
+        """x3, or -x3: the third variable is 1, or 0."""
+        found = _LITERAL.fullmatch(text)
+        if found is None or int(found[2]) > len(self.x):
+            raise self.error("a literal such as x3 or -x3, of a variable of the model, is expected here")
+        if found[0] in self._given:
+            raise self.error("the variable already has a value")
+        self._given.add(found[0])
+        self.x[int(found[2]) - 1] = 0.0 if found[1] else 1.0
+
     def complete(self) -> None:
         """Raise InputError unless every variable of the model has a value."""
         missing = sum(column >= 0 and name not in self._given for name, column in self._columns.items())
@@ -119,7 +129,8 @@ def _read(file: IO[bytes], point: _Point, most: int) -> SolutionFile:
         if begins(first.strip()):
             read(first, lines, point)
             return SolutionFile(solver, point.x, point.objective)
-    raise point.error(f"not a solution file of {_KNOWN}")
+    known = ", ".join(dict.fromkeys(solver for _, solver, _ in _FORMATS[:-1]))
+    raise point.error(f"not a solution file of {known}, nor a list of names and values")
 
 
 def _lines(file: IO[bytes], point: _Point, most: int) -> Iterator[str]:
@@ -205,7 +216,7 @@ def _named_values(first: str, lines: Iterator[str], point: _Point) -> None:
         if not text:
             continue
         words = text.split()
-        about = re.match(r"(?:# Objective value\s*=|objective value:|=obj=)\s*(\S+)$", text)
+        about = re.match(r"(?:# Objective value\s*=?|objective value:|=obj=)\s*(\S+)$", text)
         if about:
             point.objective = point.number(about[1])
         elif text.startswith("solution status:"):
@@ -262,6 +273,59 @@ def _cplex(first: str, lines: Iterator[str], point: _Point) -> None:
         raise point.error("XML, but not a solution of CPLEX")
 
 
+def _list(first: str, lines: Iterator[str], point: _Point) -> None:
+    """A name and a value in each line, between them spaces, a comma or =; perhaps a head, and comments after #."""
+    for line in itertools.chain([first], lines):
+        words = line.partition("#")[0].replace("=", " ").replace(",", " ").split()
+        if not words or (line is first and words[-1].lower() == "value"):
+            continue
+        if len(words) != 2:
+            raise point.error("a line is not a name and a value")
+        point.take(*words)
+
+
+def _glpk(first: str, lines: Iterator[str], point: _Point) -> None:
+    """What `glpsol -o` writes: a report, whose second table is that of the columns; a long name has its own line."""
+    if first.startswith("c "):
+        raise point.error("what glpsol --write writes has no names; take glpsol --output (-o)")
+    for line in lines:
+        what, _, said = line.partition(":")
+        if what == "Status" and said.split()[-1:] not in (["OPTIMAL"], ["NON-OPTIMAL"], ["FEASIBLE"]):
+            raise point.error(f"the file contains no solution: GLPK says {_word(said)}")
+        if what == "Objective" and (value := re.search(r"=\s*(\S+)", said)):
+            point.objective = point.number(value[1])
+        if "Column name" in line:
+            break
+    next(lines, "")
+    for line in lines:
+        words = line.split()
+        if not words:
+            point.complete()
+            return
+        words += next(lines, "").split() if len(words) == 2 else []
+        values = [word for word in words[2:4] if word not in ("*", "B", "NL", "NU", "NF", "NS")]
+        if not values:
+            raise point.error("a line of the table of columns is incomplete")
+        point.take(words[1], values[0])
+    raise point.error("the file ends within the table of columns")
+
+
+def _pseudo_boolean(first: str, lines: Iterator[str], point: _Point) -> None:
+    """The answer of a pseudo-Boolean solver: lines of values (v) and of the status (s). Its objective lacks the model's
+    constant, so it is not taken."""
+    given = False
+    for line in itertools.chain([first], lines):
+        kind, _, said = line.strip().partition(" ")
+        if kind == "s" and said.strip() in ("UNSATISFIABLE", "UNKNOWN"):
+            raise point.error(f"the file contains no solution: the solver says {_word(said)}")
+        if kind == "v":
+            given = True
+            for literal in said.split():
+                point.take_literal(literal)
+    if not given:
+        raise point.error("the file contains no solution: it has no line of values, which begins with v")
+
+
 def _word(status: str) -> str:
     """A status if it is words, so that nothing else is repeated from a file."""
     plain = status.strip().lower()
@@ -273,7 +337,11 @@ _FORMATS: tuple[tuple[Callable[[str], object], str, Callable[[str, Iterator[str]
     (lambda line: line == "Columns", "HiGHS", _highs_pretty),
     (_CBC.match, "CBC", _cbc),
     (re.compile(r"(solution status:|objective value:|no solution available)").match, "SCIP", _named_values),
+    (re.compile(r"# Objective value [^=]").match, "COPT", _named_values),
     (re.compile(r"# (Solution for model|Objective value)").match, "Gurobi", _named_values),
     (re.compile(r"=(obj|infeas|unkn)=").match, "MIPLIB", _named_values),
     (re.compile(r"<\?xml|<CPLEXSolution").match, "CPLEX", _cplex),
+    (re.compile(r"(c )?Problem:").match, "GLPK", _glpk),
+    (re.compile(r"[cosv]( |$)").match, "a pseudo-Boolean solver", _pseudo_boolean),
+    (re.compile(r"#|\S+[ \t]*[ \t=,][ \t]*([-+.\d]|value$)", re.IGNORECASE).match, "an unnamed solver", _list),
 )

@@ -168,7 +168,7 @@ def test_numbers_are_exact(tmp_path: Any) -> None:
 
 def test_what_cannot_be_written_is_an_input_error(tmp_path: Any) -> None:
     model = sides()
-    with pytest.raises(InputError, match=r"\.mps, \.mps\.gz, \.lp or \.lp\.gz"):
+    with pytest.raises(InputError, match=r"\.mps, \.mps\.gz, \.lp, \.lp\.gz, \.opb, \.opb\.gz or \.ommx"):
         write_model(model, tmp_path / "model.txt")
     with pytest.raises(InputError, match="cannot write"):
         write_model(model, tmp_path / "none" / "model.mps")

@@ -17,7 +17,7 @@ import pyomo.environ as pyo
 import pytest
 from command_line import run
 from places import LIBRARY
-from written_solutions import cbc_solutions, highs_of, highs_solutions, scip_solutions
+from written_solutions import cbc_solutions, glpk_solutions, highs_of, highs_solutions, scip_solutions
 
 import kanon_milp as km
 from kanon_milp.solvers.mps import names_path, read_about
@@ -82,7 +82,7 @@ def test_an_exported_model_has_the_known_optimum_in_the_unit_that_it_states(path
 def brought_back() -> Iterator[Any]:
     """All models from HiGHS; what other solvers write is shown by a plain one and one in another unit."""
     for name in BROUGHT_BACK:
-        for make in (highs_solutions, cbc_solutions, scip_solutions):
+        for make in (highs_solutions, cbc_solutions, scip_solutions, glpk_solutions):
             quick = make is highs_solutions or name in ("hospital", "hospital_hierarchies")
             marks = [] if quick else [pytest.mark.slow]
             yield pytest.param(name, make, marks=marks, id=f"{name}-{make.__name__.partition('_')[0]}")
@@ -182,6 +182,35 @@ def highs_1_16(values: dict[str, float], objective: float) -> str:
     return f"{head}# Columns -{sum(map(bool, values.values()))} sparse\n{lines}"
 
 
+def copt(values: dict[str, float], objective: float) -> str:
+    return f"# Objective value {objective:g}\n" + "".join(f"{name}   {value:g}\n" for name, value in values.items())
+
+
+def glpk(values: dict[str, float], objective: float) -> str:
+    """As glpsol -o writes it: names of more than 12 characters have a line of their own."""
+    head = (
+        "   No. Column name       Activity     Lower bound   Upper bound\n------ ------------    ------------- ------\n"
+    )
+    lines = "".join(
+        f"{j:6} {name if len(name) > 12 else name.ljust(12)}{NL if len(name) > 12 else ''} *{value:14g} {0:13} {1:13}\n"
+        for j, (name, value) in enumerate(values.items(), 1)
+    )
+    about = f"Problem:    m\nStatus:     INTEGER OPTIMAL\nObjective:  obj = {objective:g} (MINimum)\n\n"
+    rows = head.replace("Column", "Row") + "     1 placed_0                    1             1             =\n\n"
+    return f"{about}{rows}{head}{lines}\nInteger feasibility conditions:\n"
+
+
+NL = "\n" + 20 * " "
+
+
+def listed(values: dict[str, float], objective: float) -> str:
+    return "name,value\n" + "".join(f"{name},{value:g}\n" for name, value in values.items()) + "# the end\n"
+
+
+def assigned(values: dict[str, float], objective: float) -> str:
+    return "".join(f"{name} = {value:g}\n" for name, value in values.items() if value)
+
+
 @pytest.fixture(scope="module")
 def hospital(tmp_path_factory: pytest.TempPathFactory) -> Exported:
     """An exported model and its optimal values; the file is in a folder of its own."""
@@ -201,6 +230,19 @@ def test_other_solvers_files_are_read(
     done = run("import", solution, "--model", LIBRARY / "hospital.toml", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["objective"] == 54
+
+
+@pytest.mark.parametrize("write", [copt, glpk, listed, assigned])
+def test_further_formats_are_read(
+    write: Callable[[dict[str, float], float], str], hospital: Exported, tmp_path: Path
+) -> None:
+    solution, problem = tmp_path / "model.sol", km.read_model(LIBRARY / "hospital.toml").problem
+    solution.write_text(write(hospital[1], 54))
+    assert km.import_solution(problem, solution).objective == 54
+    if write in (copt, glpk):  # an objective of another model
+        solution.write_text(write(hospital[1], 53))
+        with pytest.raises(km.InputError, match="says objective 53"):
+            km.import_solution(problem, solution)
 
 
 def first_value(text: str) -> str:
@@ -243,6 +285,14 @@ HOSTILE: dict[str, Callable[[str], str]] = {
     ),
     "HiGHS without end": lambda text: "Columns\n    Index Status Lower Upper Primal Dual Type Name\n",
     "CBC has none": lambda text: "Infeasible - objective value 54.0\n 0 open_0 1 0\n",
+    "GLPK has none": lambda text: "Problem:    m\nRows:       1\nStatus:     INTEGER EMPTY\nObjective:  obj = 0\n",
+    "GLPK without names": lambda text: "c Problem:    m\ns mip 148 138 o 54\nj 1 1\ne o f\n",
+    "GLPK cut off": lambda text: glpk({"open_0": 1.0}, 54).partition("\nInteger")[0],
+    "list of three words": lambda text: "open_0 1\nopen_1 1 1\n",
+    "pseudo-Boolean without values": lambda text: "c\no 54\ns OPTIMUM FOUND\n",
+    "pseudo-Boolean infeasible": lambda text: "s UNSATISFIABLE\n",
+    "literal of no variable": lambda text: "s OPTIMUM FOUND\nv x1 -x999999\n",
+    "literal twice": lambda text: "s OPTIMUM FOUND\nv x1 x1\n",
     "SCIP has none": lambda text: "solution status: infeasible\nno solution available\n",
 }
 
