@@ -21,23 +21,21 @@ from kanon_milp.system.files import Fill, check_folder, holding, make_folder, re
 
 @options.grouped
 def apply(
-    result: Annotated[Path, typer.Argument(metavar="RESULT", help="The folder that solve --out has written.")],
+    result: Annotated[Path, typer.Argument(metavar="RESULT", help="Folder of solve --out.")],
     table: Annotated[Path, typer.Argument(metavar="FILE", help="Another table with the same columns.")],
-    suppress: Annotated[
-        bool, typer.Option("--suppress", help="Suppress the rows that would break what is required.")
-    ] = False,
+    suppress: Annotated[bool, typer.Option("--suppress", help="Suppress the rows that break a requirement.")] = False,
     out: Annotated[
         Path | None, output_option(metavar="DIR", help=f"Folder for the released table, groups.csv, {APPLIED}.")
     ] = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Recode another table as an earlier result was.
+    """Recode another table like an earlier result.
 
-    By the levels of a full-domain result, else by its released groups. Says which rows would break what is required,
-    which is judged in the new table alone.
+    By the levels of a full-domain result, else by its released groups. Says which rows break the requirements, which
+    are checked in the new table alone.
 
-    Exit codes: 0 the released table is verified; 2 bad usage or input; 6 rows break what is required (nothing is
+    Exit codes: 0 the released table is verified; 2 bad usage or input; 6 rows break the requirements (nothing is
     released), or verification failed.
     """
     if out is not None:

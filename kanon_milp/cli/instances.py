@@ -29,7 +29,7 @@ Listed = Annotated[
 def models(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="Print this model file.")] = None,
     copy: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write the model and what it reads to a folder.")
+        Path | None, typer.Option(metavar="DIR", help="Copy the model and the files that it reads to a folder.")
     ] = None,
     json: options.Json = False,
 ) -> None:
@@ -62,16 +62,16 @@ def models(
 
 
 def generate(
-    family: Annotated[str | None, typer.Argument(metavar="[FAMILY]", help="Which family; see --list.")] = None,
+    family: Annotated[str | None, typer.Argument(metavar="[FAMILY]", help="Family of instances; see --list.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for the files.")] = None,
-    size: Annotated[int | None, typer.Option(metavar="N", help="What it counts says --list.")] = None,
+    size: Annotated[int | None, typer.Option(metavar="N", help="Size; --list says what it counts.")] = None,
     seed: Annotated[int, typer.Option(help="Another instance of the same size.")] = 0,
     answer: Annotated[
         str | None,
         typer.Option(
             metavar="ANSWER",
-            help="yes, or no: a decision instance that is infeasible; imperfect: the best of imperfect solutions. "
-            "Default yes, and what it is with --source.",
+            help="yes (default); no: an infeasible decision instance; imperfect: the best of imperfect solutions. "
+            "Default with --source: the true answer.",
         ),
     ] = None,
     source: Annotated[
@@ -81,8 +81,8 @@ def generate(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A number that the theorem leaves open; see --list."),
     ] = None,
-    listed: Annotated[bool, typer.Option("--list", help="Say which families there are.")] = False,
-    no_mps: Annotated[bool, typer.Option("--no-mps", help="Leave model.mps.gz out.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List the families.")] = False,
+    no_mps: Annotated[bool, typer.Option("--no-mps", help="Do not write model.mps.gz.")] = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Make an instance whose optimum is known.
@@ -115,7 +115,9 @@ def generate(
 @library.command(cls=Command, epilog=examples("library build instances --only 'adult*'"))
 def build(
     folder: Annotated[Path, typer.Argument(metavar="DIR")],
-    only: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only these; names may have * and ?.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only these instances; names may have * and ?.")
+    ] = None,
     listed: Listed = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
@@ -149,7 +151,7 @@ def check(
     folder: Annotated[Path, typer.Argument(metavar="DIR")],
     listed: Listed = None,
     rebuild: Annotated[
-        bool, typer.Option("--rebuild/--no-rebuild", help="Build again from the list, and compare the bytes.")
+        bool, typer.Option("--rebuild/--no-rebuild", help="Build the list again, and compare the bytes.")
     ] = True,
     quiet: options.Quiet = False,
     json: options.Json = False,

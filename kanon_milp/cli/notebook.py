@@ -31,16 +31,19 @@ GONE = 60  # seconds after which a page that was closed is taken to be gone
 def notebook(
     file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Table to begin with.")] = None,
     edit: Annotated[
-        Path | None, output_option(metavar="MINE.py", help="Edit this notebook; copy the page's own there first.")
+        Path | None,
+        output_option(metavar="MINE.py", help="Edit this notebook; if it is missing, it starts as a copy of the page."),
     ] = None,
-    host: Annotated[str, table_option(help="An address of this machine that only this machine can reach.")] = HERE,
-    port: Annotated[int | None, table_option(min=1, max=65535, help="Default: a free one.")] = None,
-    no_browser: Annotated[bool, output_option("--no-browser", help="Print the address, and open no browser.")] = False,
+    host: Annotated[str, table_option(help="Loopback address to serve on.")] = HERE,
+    port: Annotated[int | None, table_option(min=1, max=65535, help="Port; default: a free one.")] = None,
+    no_browser: Annotated[
+        bool, output_option("--no-browser", help="Print the address; do not open a browser.")
+    ] = False,
 ) -> None:
     """Anonymize a table on a page in the browser.
 
-    The page is served to this machine only, with a token; no file leaves it. Ctrl-C ends it, and removes what it has
-    stored. --edit opens a copy of the page as a notebook, to take further.
+    The page is served to this machine only, with a token; no file leaves it. Ctrl-C ends it, and removes its uploads
+    and results. --edit opens a copy of the page as a notebook.
     """
     optional("marimo", "app", "the app")
     optional("altair", "app", "the app")

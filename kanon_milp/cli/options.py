@@ -50,7 +50,7 @@ MOST_VALUES = 10_000  # in a range; more are a slip of the pen
 TABLES = (*CSV_SUFFIXES, *EXCEL_SUFFIXES, *PARQUET_SUFFIXES, *ARROW_SUFFIXES)
 
 ModelPath = Annotated[
-    Path | None, typer.Argument(metavar="MODEL.toml", help="Model file; or name a table with --data.")
+    Path | None, typer.Argument(metavar="MODEL.toml", help="Model file. Without one, name a table with --data.")
 ]
 TableFile = Annotated[
     Any,  # a path or a database, which typer would not take as a union
@@ -62,12 +62,13 @@ Qi = Annotated[list[str] | None, table_option("--qi", metavar="A,B,C", help="Qua
 Sensitive = Annotated[list[str] | None, table_option("--sensitive", metavar="D", help="Sensitive attributes.")]
 Count = Annotated[
     str | None,
-    table_option("--count", metavar="N", help="Frequency table: the column that says how many rows a row stands for."),
+    table_option("--count", metavar="N", help="Frequency table: column with the number of rows that a row stands for."),
 ]
 Reading = Annotated[
     SuppressedRows | None,
     table_option(
-        "--suppressed-rows", help="strict (default): fully suppressed rows are a group; exempt: they need no partners."
+        "--suppressed-rows",
+        help="strict (default): fully suppressed rows are a group like any other; exempt: they need no partners.",
     ),
 ]
 Symbol = Annotated[str, table_option("--symbol", help="Suppression symbol.")]
@@ -75,16 +76,20 @@ MissingValues = Annotated[
     Missing,
     table_option(
         "--missing",
-        help="value: missing values are a value of their own; error: refuse them; wildcard: match any (verify).",
+        help="Missing values. value: a value of their own; error: refused; wildcard: match any value (verify).",
     ),
 ]
 MissingAsKeys = Annotated[
     MissingKeys,
-    table_option("--missing-keys", help="own: missing and suppressed cells are values; match: any value (sdcMicro)."),
+    table_option(
+        "--missing-keys", help="Missing, suppressed cells. own: values of their own; match: any value (sdcMicro)."
+    ),
 ]
 RowId = Annotated[
     str | None,
-    table_option("--id", metavar="COLUMN", help="Tells which released row is whose, in another order or with gaps."),
+    table_option(
+        "--id", metavar="COLUMN", help="Column that matches released to original rows, in any order, also with gaps."
+    ),
 ]
 Seed = Annotated[int, solving_option("--seed", help="Random seed.")]
 Json = Annotated[bool, output_option("--json", help="Print the result as JSON, and nothing else.")]
@@ -143,20 +148,20 @@ class FileOptions:
     """How the table of a file or a database is read."""
 
     query: Annotated[
-        str | None, table_option(metavar="SQL", help="SQL query that selects the rows of a database; order them.")
+        str | None, table_option(metavar="SQL", help="SQL query that selects the rows of a database, with order by.")
     ] = None
     delimiter: Annotated[
         str | None,
         table_option(
-            help="Of the table (hierarchies and masks have their own), such as ; or tab; default , or what divides it "
-            "beyond doubt."
+            help="Delimiter of the table (hierarchies and masks have their own), such as ; or tab; default: detected "
+            "if unambiguous, else a comma."
         ),
     ] = None
     encoding: Annotated[
-        str | None, table_option(help="Encoding of CSV files; default: UTF-8, or what a file clearly is.")
+        str | None, table_option(help="Encoding of CSV files; default: detected if unambiguous, else UTF-8.")
     ] = None
     missing_values: Annotated[
-        list[str] | None, table_option(metavar="NA,?", help="Texts that mean a missing value.")
+        list[str] | None, table_option(metavar="NA,?", help="Texts that stand for a missing value.")
     ] = None
     no_header: Annotated[
         bool,
@@ -187,10 +192,10 @@ class RoleOptions:
     qi: Qi = None
     sensitive: Sensitive = None
     identifying: Annotated[
-        list[str] | None, table_option(metavar="E,F", help="Columns that must not be released: dropped.")
+        list[str] | None, table_option(metavar="E,F", help="Columns that must not be released; they are dropped.")
     ] = None
     drop: Annotated[
-        list[str] | None, table_option(metavar="I,J", help="Columns that identify nobody and are dropped as well.")
+        list[str] | None, table_option(metavar="I,J", help="Columns that identify nobody and are dropped, too.")
     ] = None
     keep: Annotated[
         list[str] | None, table_option(metavar="G,H", help="Insensitive columns: kept as they are, without a warning.")
@@ -264,7 +269,7 @@ class PrivacyOptions:
         privacy_option(
             "--k-of",
             metavar="A,B=5",
-            help="k-anonymity of some of the quasi-identifiers; give it once for each set.",
+            help="k-anonymity of a set of quasi-identifiers, with its own k; once for each set.",
         ),
     ] = None
 
@@ -328,52 +333,56 @@ class RecodingOptions:
         Literal["microaggregation", "boxes"] | None,
         recoding_option(
             "--recoding",
-            help="What whole groups become: a mean (microaggregation), or intervals and sets (boxes); default: cells "
-            "become labels, or are suppressed.",
+            help="Recoding of whole groups: microaggregation (a mean) or boxes (intervals and sets); default: each "
+            "cell becomes a label, or is suppressed.",
         ),
     ] = None
     standardize: Annotated[
-        bool, recoding_option("--standardize", help="Microaggregation: all columns vary alike in the cost.")
+        bool, recoding_option("--standardize", help="Microaggregation: give all columns the same spread in the cost.")
     ] = False
     center: Annotated[
-        Center | None, recoding_option(help="Microaggregation: mean (default), median or member of the group.")
+        Center | None, recoding_option(help="Microaggregation: center of a group, mean (default), median or member.")
     ] = None
     cost: Annotated[
         str | None,
-        recoding_option(metavar="NAME", help="Microaggregation: sse (default), squares, or l1, absolute deviations."),
+        recoding_option(
+            metavar="NAME",
+            help="Microaggregation: sse (default), sum of squares; l1, of absolute deviations; or a registered cost.",
+        ),
     ] = None
     mask: Annotated[
-        Path | None, recoding_option(metavar="FILE", help="Pattern mask: CSV with keep, * or a level in the cells.")
+        Path | None,
+        recoding_option(metavar="FILE", help="Pattern mask: CSV file with keep, * or a level in the cells."),
     ] = None
-    hierarchies: Annotated[Path | None, recoding_option(metavar="DIR", help="Folder with a hierarchy COLUMN.csv.")] = (
-        None
-    )
+    hierarchies: Annotated[
+        Path | None, recoding_option(metavar="DIR", help="Folder with hierarchy files COLUMN.csv.")
+    ] = None
     numeric: Annotated[
         list[str] | None,
         recoding_option(
             metavar="AGE=5,10,20",
-            help="Numbers as intervals of these widths, a level each; 'AGE=5,<18,>=90' has one of all below 18 and "
-            "one of all from 90 on; PAY=100,comma says that decimals have a comma.",
+            help="Numbers as intervals of these widths, one level each. 'AGE=5,<18,>=90': one interval below 18 and "
+            "one from 90 on. PAY=100,comma: decimals have a comma.",
         ),
     ] = None
     quantiles: Annotated[
         list[str] | None,
-        recoding_option(metavar="PAY=16,4", help="So many classes of about equally many rows."),
+        recoding_option(metavar="PAY=16,4", help="Numbers as so many classes of about equally many rows."),
     ] = None
     dates: Annotated[
         list[str] | None,
         recoding_option(
             metavar="BORN",
-            help="Dates as month, quarter, year; or as named: BORN=month,5years,decade, and how they are written: "
-            "BORN=%d.%m.%Y.",
+            help="Dates as month, quarter and year, or as named: BORN=month,5years,decade. BORN=%d.%m.%Y says how "
+            "they are written.",
         ),
     ] = None
     prefix: Annotated[
-        list[str] | None, recoding_option(metavar="ZIP=4,2", help="The first so many characters of codes.")
+        list[str] | None, recoding_option(metavar="ZIP=4,2", help="Codes as so many of their first characters.")
     ] = None
     level: Annotated[
         list[str] | None,
-        recoding_option(metavar="AGE=2", help="One level for all rows of a column, or the allowed ones (AGE=1,2)."),
+        recoding_option(metavar="AGE=2", help="The level of a column, or its allowed levels (AGE=1,2)."),
     ] = None
     weight: Annotated[
         list[str] | None, recoding_option(metavar="A=2", help="Cost of suppressing a cell of a column.")
@@ -382,8 +391,8 @@ class RecodingOptions:
         list[str] | None,
         recoding_option(
             metavar="AGE=0,1/4,1",
-            help="Cost of each level of a hierarchy, of each label from a file label,cost (JOB=costs.csv), or JOB=ncp, "
-            "the share of the values that a label covers; ncp alone for all columns.",
+            help="Costs of a column: of each level; of each label, from a file label,cost (JOB=costs.csv); or "
+            "JOB=ncp, the share of the values that a label covers. ncp alone: of all columns.",
         ),
     ] = None
 
@@ -494,9 +503,14 @@ class ProblemOptions:
     recoding: RecodingOptions = RecodingOptions()
     suppressed_rows: Reading = None
     cost_bound: Annotated[str | None, objective_option(metavar="S", help="Largest allowed loss.")] = None
-    min_groups: Annotated[int | None, objective_option(help="Fewest released row types.")] = None
-    max_groups: Annotated[int | None, objective_option(help="Most released row types.")] = None
-    objective: Annotated[Objective, objective_option(help="loss, min_groups or max_groups.")] = "loss"
+    min_groups: Annotated[int | None, objective_option(help="Least number of released row types.")] = None
+    max_groups: Annotated[int | None, objective_option(help="Largest number of released row types.")] = None
+    objective: Annotated[
+        Objective,
+        objective_option(
+            help="Least loss, or as few (min_groups) or as many (max_groups) released row types as possible."
+        ),
+    ] = "loss"
     symbol: Symbol = "*"
     missing: MissingValues = "value"
     file: FileOptions = FileOptions()
@@ -545,7 +559,10 @@ class SweptProblemOptions(ProblemOptions):
 
     privacy: SweptPrivacyOptions = SweptPrivacyOptions()
     max_groups: Annotated[
-        Any, objective_option(metavar="M", parser=str, help="Most released row types; several, such as 1,10,100.")
+        Any,
+        objective_option(
+            metavar="M", parser=str, help="Largest number of released row types; several, such as 1,10,100."
+        ),
     ] = None
 
     def lists(self) -> dict[str, list[str]]:

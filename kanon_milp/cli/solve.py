@@ -71,50 +71,53 @@ def solve(
     method: Annotated[str | None, solving_option(metavar="NAME", help=f"{registry.about()}.")] = None,
     formulation: options.FormulationName = None,
     time_limit: Annotated[
-        float | None, solving_option(metavar="S", help="Seconds; a search without a limit takes 600.")
+        float | None, solving_option(metavar="S", help="Time limit in seconds; default of the search: 600.")
     ] = None,
     threads: Annotated[
         int | None, solving_option(help="Threads of the solver, processes of the search; default 1.")
     ] = None,
     seed: Annotated[int | None, solving_option(help="Random seed; default 0.")] = None,
     gap: Annotated[
-        float | None, solving_option(metavar="REL", help="Relative gap at which to stop; default 0, a proof.")
+        float | None, solving_option(metavar="REL", help="Relative gap at which to stop; default 0, proven optimal.")
     ] = None,
     node_limit: Annotated[
-        int | None, solving_option(metavar="N", help="Nodes of the solver; the same on every machine.")
+        int | None,
+        solving_option(metavar="N", help="Largest number of nodes of the solver: repeatable on every machine."),
     ] = None,
     iteration_limit: Annotated[
-        int | None, solving_option(metavar="N", help="Neighbourhoods of the search, instead of a time limit.")
+        int | None,
+        solving_option(metavar="N", help="Largest number of neighbourhoods of the search, instead of a time limit."),
     ] = None,
     parameters: Annotated[
         list[str] | None,
         solving_option(
             "--set",
             metavar="PHASE.NAME=X",
-            help="A number of a phase (cuts.share=0.3), or whether it is used (phases.cuts=false); repeatable.",
+            help="Parameter of a phase (cuts.share=0.3), or whether the phase is used (phases.cuts=false); repeatable.",
         ),
     ] = None,
     then: Annotated[
         list[str] | None,
         objective_option(
             metavar="GOAL",
-            help="What to optimize next, at the best objective: groups, fewer groups, discernibility, keep COLUMN; "
-            "repeatable.",
+            help="Further objective, at the best value of the first: groups, fewer groups, discernibility, keep "
+            "COLUMN; repeatable.",
         ),
     ] = None,
     pool: Annotated[
-        int | None, objective_option(metavar="N", help="So many different tables at most, the best ones first.")
+        int | None, objective_option(metavar="N", help="Find up to N different tables, the best ones first.")
     ] = None,
     pool_loss: Annotated[
         str | None,
-        objective_option(metavar="X", help="How much worse than the best they may be: 12, or 5%; default any."),
+        objective_option(metavar="X", help="How much worse than the best they may be: 12, or 5%; default: any."),
     ] = None,
     pool_differ: Annotated[
         str | None,
-        objective_option(metavar="WHAT", help="In what they differ: rows (default), or columns that they keep."),
+        objective_option(metavar="WHAT", help="How they differ: in rows (default), or in the columns that they keep."),
     ] = None,
     suppression_limit: Annotated[
-        float | None, solving_option(metavar="X", help="Rows that --method full_domain may suppress, a share; 0.05.")
+        float | None,
+        solving_option(metavar="X", help="Share of the rows that --method full_domain may suppress; default 0.05."),
     ] = None,
     dask: Annotated[
         str | None, solving_option(metavar="ADDRESS", help="Search on the workers of this Dask scheduler.")
@@ -126,19 +129,21 @@ def solve(
         Path | None, output_option(metavar="FILE", help="Write the result as one HTML page, without cells.")
     ] = None,
     report_sample: Annotated[
-        int, output_option(metavar="N", min=0, help="Show the first N released rows on that page.")
+        int, output_option(metavar="N", min=0, help="Show the first N released rows on the report page.")
     ] = 0,
     report_before_after: Annotated[
-        int, output_option(metavar="N", min=0, help="Show rows of N groups there as they were and as they are.")
+        int, output_option(metavar="N", min=0, help="Show rows of N groups, before and after, on the report page.")
     ] = 0,
-    report_author: Annotated[str, output_option(metavar="NAME", help="Who asked, to be named on that page.")] = "",
+    report_author: Annotated[
+        str, output_option(metavar="NAME", help="Who asked, to be named on the report page.")
+    ] = "",
     labels: Annotated[
-        Path | None, output_option(metavar="FILE", help="Write the label of each value of a full-domain table, as CSV.")
+        Path | None, output_option(metavar="FILE", help="Write the label of each value of a full-domain table as CSV.")
     ] = None,
     save_model: Annotated[
-        Path | None, output_option(metavar="FILE", help="Write what is asked for as a model file, to solve it again.")
+        Path | None, output_option(metavar="FILE", help="Write the problem as a model file, to solve it again.")
     ] = None,
-    log_file: Annotated[Path | None, output_option(help="Write the solver's log there.")] = None,
+    log_file: Annotated[Path | None, output_option(help="Write the solver's log to this file.")] = None,
     show: Annotated[bool, output_option("--show", help="Show the released table, one line a group.")] = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -289,13 +294,13 @@ def export(
     formulation: options.FormulationName = None,
     reduced: Annotated[
         bool,
-        output_option("--reduced", help="The model that `solve` solves, after all reductions; not the declared one."),
+        output_option("--reduced", help="Write the model that `solve` hands to its solver, after all reductions."),
     ] = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Write a problem's model as MPS, LP, OPB or OMMX.
 
-    A map of its names goes beside it.
+    A map of its names is written next to it.
     """
     asked = statement.read(model)
     if to is None:
@@ -317,28 +322,28 @@ def export(
 @options.grouped
 def import_solution(
     statement: options.ProblemOptions,
-    solution: Annotated[Path, typer.Argument(metavar="SOLUTION", help="Of an exported model, by any solver.")],
+    solution: Annotated[Path, typer.Argument(metavar="SOLUTION", help="Solution of an exported model, by any solver.")],
     model: Annotated[
-        Path | None, table_option(metavar="MODEL.toml", help="Model file; or name a table with --data.")
+        Path | None, table_option(metavar="MODEL.toml", help="Model file. Without one, name a table with --data.")
     ] = None,
     out: ReleasedFolder = None,
     names: Annotated[
         Path | None,
-        table_option(metavar="FILE", help="The export's map of names; default: the one beside the solution."),
+        table_option(metavar="FILE", help="The export's map of names; default: the file next to the solution."),
     ] = None,
     formulation: options.FormulationName = None,
     reduced: Annotated[
-        bool, solving_option("--reduced", help="The model was exported with --reduced (the map of names says so too).")
+        bool, solving_option("--reduced", help="The model was exported with --reduced (the map of names says so, too).")
     ] = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Make the released table of a solver's solution.
 
-    The solution is one of an exported model; the table is verified.
+    The solution is that of an exported model; the table is verified.
 
     Solution files of HiGHS, CBC, SCIP, Gurobi, COPT, CPLEX (XML), GLPK (glpsol -o), pseudo-Boolean solvers and MIPLIB,
-    or a list of names and values, also compressed by gzip. Exit codes: 0 verified, and a bound of our own proves it
+    or a list of names and values, also compressed by gzip. Exit codes: 0 verified, and an own bound proves it
     optimal; 2 bad usage or input; 4 a verified table without proof of optimality; 6 verification failed.
     """
     asked = statement.read(model)
@@ -435,16 +440,14 @@ def _rest(result: Result, stop: threading.Event) -> Limit:
 
 def report(
     folders: Annotated[
-        list[Path], typer.Argument(metavar="DIR...", help="What solve --out has written; several are compared.")
+        list[Path], typer.Argument(metavar="DIR...", help="Folder of solve --out; several are compared.")
     ],
     to: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help=f"Where to write the page; default DIR/{PAGE}, of several {VARIANTS}."),
     ] = None,
     sample: Annotated[int, typer.Option(metavar="N", min=0, help="Show the first N released rows; default none.")] = 0,
-    before_after: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Show rows of N groups as they were and as they are.")
-    ] = 0,
+    before_after: Annotated[int, typer.Option(metavar="N", min=0, help="Show rows of N groups, before and after.")] = 0,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page.")] = None,
     author: Annotated[str, typer.Option(metavar="NAME", help="Who asked, to be named on the page.")] = "",
     quiet: options.Quiet = False,
@@ -475,10 +478,10 @@ def doctor(
     ] = False,
     json: options.Json = False,
 ) -> None:
-    """Say which solvers are here and work.
+    """Check which solvers are installed and work.
 
-    For each: where it was found, its version, and whether it solves the models with known answers; then whether inner
-    loops are compiled.
+    For each: where it was found, its version, and whether it passes the self-test; then whether inner loops are
+    compiled.
     """
     if warm:
         display.say("--warm-up is no longer needed: inner loops are compiled when the package is built", err=True)

@@ -55,7 +55,7 @@ def compare(
         ),
     ] = None,
     released: Annotated[
-        list[Path] | None, table_option(metavar="FILE", help="A table that another tool has released; may be repeated.")
+        list[Path] | None, table_option(metavar="FILE", help="Released table of another tool; may be repeated.")
     ] = None,
     partition: Annotated[
         list[Path] | None,
@@ -70,8 +70,10 @@ def compare(
         list[Path] | None,
         output_option(metavar="FILE", help="Write the comparison as .csv, .md, .tex or .svg; may be repeated."),
     ] = None,
-    time_limit: Annotated[float | None, solving_option(metavar="S", help="Seconds, of each method.")] = None,
-    threads: Annotated[int, solving_option(help="Of each method.")] = 1,
+    time_limit: Annotated[
+        float | None, solving_option(metavar="S", help="Time limit of each method, in seconds.")
+    ] = None,
+    threads: Annotated[int, solving_option(help="Threads of each method.")] = 1,
     seed: options.Seed = 0,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -129,15 +131,17 @@ def compare(
 @options.grouped
 def attack(
     statement: options.ProblemOptions,
-    released: Annotated[Path, table_option(metavar="FILE", help="The released table, an optimal one of the problem.")],
+    released: Annotated[
+        Path, table_option(metavar="FILE", help="The released table, which is optimal for the problem.")
+    ],
     model: options.ModelPath = None,
     exact: Annotated[
-        bool, solving_option("--exact", help="Solve each original table that is possible: for a dozen rows.")
+        bool, solving_option("--exact", help="Solve every possible original table: for a dozen rows.")
     ] = False,
-    time_limit: Annotated[float, solving_option(metavar="S", help="Seconds.")] = 60,
+    time_limit: Annotated[float, solving_option(metavar="S", help="Time limit in seconds.")] = 60,
     json: options.Json = False,
 ) -> None:
-    """Say what a table gives away by being optimal.
+    """Show what a table gives away by being optimal.
 
     The attacker knows recoding, costs, k and the values of each column. No cell is printed.
     """
@@ -159,25 +163,27 @@ def sweep(
     out: Annotated[
         Path | None, output_option(metavar="DIR", help="Folder for the tables, sweep.json, .csv, .md, .tex and .svg.")
     ] = None,
-    resume: Annotated[bool, solving_option("--resume", help="Go on with the sweep in the folder.")] = False,
+    resume: Annotated[bool, solving_option("--resume", help="Continue the sweep in the folder.")] = False,
     weights: Annotated[
         list[str] | None,
         recoding_option(
             metavar="ZIP=1,2,5",
-            help="Weights of a column: what each column would keep and lose; once for each column.",
+            help="Try these weights of a column: shows what each column keeps and loses; once for each column.",
         ),
     ] = None,
     method: Annotated[str, solving_option(metavar="NAME", help="As for solve --method.")] = registry.AUTO,
     baselines: Annotated[
         list[str] | None,
-        solving_option(metavar="A,B", help="Methods, as for --method, whose tables are measured as well."),
+        solving_option(metavar="A,B", help="Methods, as for --method, whose tables are measured, too."),
     ] = None,
-    time_limit: Annotated[float | None, solving_option(metavar="S", help="Seconds, of each setting.")] = None,
-    threads: Annotated[int, solving_option(help="Of each setting.")] = 1,
+    time_limit: Annotated[
+        float | None, solving_option(metavar="S", help="Time limit of each setting, in seconds.")
+    ] = None,
+    threads: Annotated[int, solving_option(help="Threads of each setting.")] = 1,
     seed: options.Seed = 0,
-    processes: Annotated[int, solving_option(help="Settings at once.")] = 1,
+    processes: Annotated[int, solving_option(help="Settings that run at once.")] = 1,
     dask: Annotated[
-        str | None, solving_option(metavar="ADDRESS", help="Run them on the workers of this Dask scheduler.")
+        str | None, solving_option(metavar="ADDRESS", help="Run the settings on the workers of this Dask scheduler.")
     ] = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -284,7 +290,7 @@ def bench_run(
     listed: Annotated[bool, typer.Option("--list", help="List the runs, and run nothing.")] = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Run a study; what is no command after `bench` is one.
+    """Run a study: `bench STUDY.toml` does the same.
 
     Exit codes: 0 all answers agree; 1 some answer is wrong (a red row), or every run failed; 2 bad usage or input; 5
     interrupted.

@@ -42,7 +42,7 @@ def compress(
 ) -> None:
     """Count the row types of a table.
 
-    These are t_in and, with sensitive values, t_in*; of a released table t_out and t_out*. It may be larger than
+    These are t_in and, with sensitive values, t_in*; of a released table t_out and t_out*. The table may be larger than
     memory. A database counts them itself.
     """
     roles = Roles.of(options.names(qi, "--qi"), options.names(sensitive, "--sensitive", required=False), count=count)
@@ -61,18 +61,18 @@ def qid(
         list[str] | None, table_option(metavar="A,B,C", help="Columns that an attacker may know; default: all.")
     ] = None,
     count: options.Count = None,
-    k: Annotated[int, typer.Option(help="Rows that are alike at least, for a row to be hidden.")] = 2,
-    every: Annotated[bool, typer.Option("--all", help="All minimum quasi-identifiers, not one.")] = False,
+    k: Annotated[int, typer.Option(help="Rows that must be alike for a row to be hidden.")] = 2,
+    every: Annotated[bool, typer.Option("--all", help="List all minimum quasi-identifiers.")] = False,
     reading: Annotated[
         str,
         typer.Option(
             help="identify: a quasi-identifier tells all rows apart; violate: fewer than k rows are like some row."
         ),
     ] = "identify",
-    solver: Annotated[str, solving_option(help="Of the minimum cover.")] = solvers.DEFAULT,
+    solver: Annotated[str, solving_option(help="Solver of the minimum cover.")] = solvers.DEFAULT,
     json: options.Json = False,
 ) -> None:
-    """Say which columns are quasi-identifiers.
+    """Find the columns that are quasi-identifiers.
 
     The fewest columns that identify, the uniqueness of each column, and whether all together are k-anonymous.
     """
@@ -92,19 +92,25 @@ def inspect(
     table: options.TableFile,
     roles: options.RoleOptions,
     file: options.FileOptions,
-    k: Annotated[str, typer.Option(metavar="2,5,10", help="For which to count the rows at risk.")] = "2,5,10",
+    k: Annotated[
+        str, typer.Option(metavar="2,5,10", help="Values of k for which the rows at risk are counted.")
+    ] = "2,5,10",
     population: Annotated[
-        Path | None, table_option(metavar="FILE", help="All among whom somebody may look; default: the table.")
+        Path | None,
+        table_option(
+            metavar="FILE", help="Table of the population to which the persons belong; default: the table itself."
+        ),
     ] = None,
     weight: Annotated[
-        str | None, table_option(metavar="W", help="Sampling weights: their sum in a class estimates its population.")
+        str | None,
+        table_option(metavar="W", help="Column of sampling weights: their sum in a class estimates its population."),
     ] = None,
     symbol: options.Symbol = "*",
     json: options.Json = False,
 ) -> None:
-    """Say what a table gives away as it is, and what to run next.
+    """Show what a table gives away as it is, and what to run next.
 
-    Types of columns, which of them identify, classes of rows that are alike, who is at risk. No cell is printed.
+    Types of columns, which of them identify, groups of identical rows, who is at risk. No cell is printed.
     """
     asked = {**roles.arguments(required=False), **file.arguments()}
     levels = integers(split(k))
@@ -119,17 +125,17 @@ def inspect(
 def hierarchy(
     table: options.TableFile,
     file: options.FileOptions,
-    column: Annotated[str, table_option(metavar="NAME", help="The column that it is for.")],
+    column: Annotated[str, table_option(metavar="NAME", help="The column of the hierarchy.")],
     widths: Annotated[
         str | None,
-        recoding_option(metavar="5,10,20", help="Numbers: intervals of these widths; '5,<18,>=90' with such ends."),
+        recoding_option(metavar="5,10,20", help="Numbers: intervals of these widths; '5,<18,>=90': with these ends."),
     ] = None,
     origin: Annotated[str, recoding_option(metavar="X", help="Where an interval of --widths begins.")] = "0",
     quantiles: Annotated[
-        str | None, recoding_option(metavar="16,4", help="Numbers: so many classes of about equal rows.")
+        str | None, recoding_option(metavar="16,4", help="Numbers: so many classes of about equally many rows.")
     ] = None,
     dates: Annotated[
-        str | None, recoding_option(metavar="LEVELS", help="Dates: of hour,day,month,quarter,year,5years,decade.")
+        str | None, recoding_option(metavar="LEVELS", help="Dates: some of hour,day,month,quarter,year,5years,decade.")
     ] = None,
     date_format: Annotated[
         str | None, recoding_option("--format", metavar="%d.%m.%Y", help="How --dates are written; default ISO 8601.")
@@ -141,26 +147,29 @@ def hierarchy(
         str | None, recoding_option(metavar="A,B,C", help="All values, from the lowest to the highest.")
     ] = None,
     sizes: Annotated[
-        str | None, recoding_option(metavar="2,6", help="Neighbours in --order that a label holds.")
+        str | None, recoding_option(metavar="2,6", help="How many neighbours in --order share a label, by level.")
     ] = None,
     grouped: Annotated[
         Path | None,
-        recoding_option("--groups", metavar="FILE", help="JSON or TOML: label to values, or to such groups."),
+        recoding_option(
+            "--groups", metavar="FILE", help="JSON or TOML file: each label with its values, or with further groups."
+        ),
     ] = None,
     missing: Annotated[str, recoding_option("--missing-label", help="Label of missing values.")] = "missing",
     other: Annotated[
-        str | None, recoding_option("--other-label", help="Label of values that are no number, no date, in no group.")
+        str | None,
+        recoding_option("--other-label", help="Label of values that are no number, no date, or in no group."),
     ] = None,
     out: Annotated[
-        Path, output_option(metavar="DIR", help="Folder of the file COLUMN.csv, for `solve --hierarchies DIR`.")
+        Path, output_option(metavar="DIR", help="Folder for the file COLUMN.csv, for `solve --hierarchies DIR`.")
     ] = Path("hierarchies"),
-    force: Annotated[bool, output_option("--force", help="Replace the file if it is there.")] = False,
+    force: Annotated[bool, output_option("--force", help="Replace an existing file.")] = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Make the hierarchy file of a column.
 
-    One of --widths, --quantiles, --dates, --prefix, --order with --sizes, and --groups says how.
+    Name one of --widths, --quantiles, --dates, --prefix, --order with --sizes, and --groups.
     """
     named: dict[str, Any] = {} if other is None else {"other": other}
     ways: dict[str, Callable[..., Hierarchy]] = {}

@@ -37,38 +37,40 @@ def verify(
     recoding: options.RecodingOptions,
     file: options.FileOptions,
     anonymized: Annotated[
-        Path | None, typer.Argument(metavar="ANONYMIZED", help="The released table; only a certificate goes without.")
+        Path | None,
+        typer.Argument(metavar="ANONYMIZED", help="The released table; not needed to check a certificate alone."),
     ] = None,
     original: Annotated[
         Any,
         table_option(
-            metavar="FILE", parser=location, help="The table it was made from; none: judge the released table alone."
+            metavar="FILE", parser=location, help="The original table; without it, the released table is checked alone."
         ),
     ] = None,
     model: Annotated[
-        Path | None, table_option(metavar="MODEL.toml", help="In place of --original and all that states the problem.")
+        Path | None,
+        table_option(metavar="MODEL.toml", help="Model file, instead of --original and the options of the problem."),
     ] = None,
     suppressed_rows: options.Reading = None,
     symbol: options.Symbol = "*",
     missing: options.MissingValues = "value",
     cells: Annotated[
-        Cells, table_option(help="labels of the recoding, or intervals: also 20-39, [20,40[, >=20, {a,b}, 130**.")
+        Cells,
+        table_option(help="Cells are labels of the recoding; intervals: also 20-39, [20,40[, >=20, {a,b}, 130**."),
     ] = "labels",
     missing_keys: options.MissingAsKeys = "own",
     row_id: options.RowId = None,
-    groups: Annotated[
-        Path | None, output_option(metavar="FILE", help="Write what holds in each group, as CSV.")
-    ] = None,
+    groups: Annotated[Path | None, output_option(metavar="FILE", help="Write what holds in each group as CSV.")] = None,
     certificate: Annotated[
-        Path | None, output_option(metavar="FILE", help="Check a lower bound on the loss of every such table.")
+        Path | None,
+        output_option(metavar="FILE", help="Check this certificate, a lower bound on the loss of every such table."),
     ] = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Check a released table, or a certificate.
 
-    By whatever tool it was made: exactly, and without a solver. Without --original the released table is judged alone:
-    its groups, and what is required of them.
+    The table may be of any tool. The check is exact and needs no solver. Without --original the released table is
+    checked alone: its groups and the requirements.
 
     Exit codes: 0 everything holds; 2 bad usage or input; 6 something does not hold.
     """

@@ -86,25 +86,23 @@ class Data(Entry):
     """The table."""
 
     where = "[data]"
-    file: str = key("table beside this file: CSV (also .gz), Excel, Parquet or Arrow")
+    file: str = key("table, relative to this file: CSV (also .gz), Excel, Parquet or Arrow")
     dataset: Annotated[str, one_of(datasets.names)] = key("or a data set by name")
     generator: Annotated[str, one_of(lambda: tuple(generators.GENERATORS))] = key("or a generator by name")
     arguments: Arguments = key("arguments of the generator")
-    rows: int = key("only the first so many rows", ge=1)
+    rows: int = key("only so many of the first rows", ge=1)
     quasi_identifiers: Texts = key(
         "columns to generalize; required, except for a generator (default: all of its columns)"
     )
     sensitive: Names = key("sensitive attribute, or a list of them")
     identifying: Names = key("columns that must not be released: they are dropped")
-    keep: Names = key("insensitive columns; those that are named nowhere are kept with a warning")
-    drop: Names = key("columns that are dropped as well, though they identify nobody")
-    unit: str = key("the column of who is protected, whose different values k counts; dropped like identifying ones")
-    count: str = key(
-        "of a frequency table: the column that says how many rows a row stands for; kept in what is released"
-    )
-    delimiter: str = key("of a CSV file; default , (a tab for .tsv), or the one it has beyond doubt")
-    encoding: str = key("of a CSV file; default utf-8, or the one it has beyond doubt")
-    header: bool | Texts = key("of a file: false where no row names the columns, or their names; default true")
+    keep: Names = key("insensitive columns; columns without a role are kept with a warning")
+    drop: Names = key("columns that identify nobody and are dropped, too")
+    unit: str = key("unit of protection: the column whose different values k counts; dropped like identifying ones")
+    count: str = key("of a frequency table: the column with the number of rows that a row stands for; released as well")
+    delimiter: str = key("of a CSV file; default: detected if unambiguous, else , (a tab for .tsv)")
+    encoding: str = key("of a CSV file; default: detected if unambiguous, else utf-8")
+    header: bool | Texts = key("of a file: false if no row names the columns, or a list of their names; default true")
     missing: Annotated[str, one_of(lambda: ("value", "error"))] = key(
         "missing values are a value of their own (default), or refused"
     )
@@ -150,24 +148,24 @@ class Recoding(Entry):
 
     where = "[recoding]"
     kind: Annotated[str, one_of(lambda: tuple(each.kind for each in GROUP_RECODINGS))] = key(
-        "microaggregation or boxes, what whole groups become; default: cells become labels, or are suppressed"
+        "recoding of whole groups: microaggregation or boxes; default: each cell becomes a label, or is suppressed"
     )
-    standardize: bool = key("of microaggregation: true where all columns shall vary alike in the cost; default false")
+    standardize: bool = key("of microaggregation: true gives all columns the same spread in the cost; default false")
     center: Annotated[str, one_of(lambda: CENTERS)] = key("of microaggregation: mean (default), median or member")
     cost: Annotated[str, one_of(lambda: tuple(GROUP_COSTS))] = key(
         "of microaggregation: sse (default), the sum of squares around the center, or l1, of absolute deviations"
     )
-    mask: str = key(
-        "pattern mask beside this file: CSV with the quasi-identifiers as header, keep, * or a level in the cells"
-    )
+    mask: str = key("pattern mask: CSV file with the quasi-identifiers as header, and keep, * or a level in the cells")
     patterns: List = key("or the patterns themselves, each a list of cells in the order of the quasi-identifiers")
-    random_patterns: int = key("or so many random patterns, the fully suppressed one among them", ge=1)
+    random_patterns: int = key("or a number of random patterns, including the fully suppressed one", ge=1)
     random_seed: int = key("seed of the random patterns; default 0", ge=0)
-    hierarchies: str = key("folder beside this file with a hierarchy COLUMN.csv for some of the quasi-identifiers")
-    levels: Entries = key("column = the level that it shall have, or a list of those that it may have")
+    hierarchies: str = key("folder with a hierarchy COLUMN.csv for some of the quasi-identifiers")
+    levels: Entries = key("column = its level, or a list of its allowed levels")
     numeric: Entries = key("column = [widths of intervals], or the arguments of Hierarchy.intervals as a table")
     quantiles: Entries = key("column = [numbers of classes], or the arguments of Hierarchy.quantiles as a table")
-    dates: Entries = key('column = ["month", "year"], or the arguments of Hierarchy.dates as a table; {} for the usual')
+    dates: Entries = key(
+        'column = ["month", "year"], or the arguments of Hierarchy.dates as a table; {} for the default levels'
+    )
     prefix: Entries = key("column = [characters that are kept], or the arguments of Hierarchy.prefixes as a table")
     weights: Entries = key("column = cost of suppressing one of its cells; default 1")
     level_costs: Entries = key("column = [unit cost of each level]; default level/height")
@@ -181,7 +179,9 @@ class Sides(Entry):
     """Objective, side constraints and reading."""
 
     where = "[problem]"
-    objective: Annotated[str, one_of(lambda: OBJECTIVES)] = key("what is optimized; default loss")
+    objective: Annotated[str, one_of(lambda: OBJECTIVES)] = key(
+        "what is optimized: loss (default), min_groups or max_groups"
+    )
     cost_bound: Number = key("largest allowed loss (decision version)")
     groups: int = key("exact number of released row types")
     min_groups: int = key("smallest number of released row types")
@@ -213,9 +213,9 @@ class Solve(Entry):
     then: Names = key(
         "what is optimized after the objective: groups, discernibility, keep COLUMN, ..., or a list of them"
     )
-    pool: int = key("so many different tables at most, the best ones")
-    pool_loss: Number = key('how much worse than the best they may be, a number or a share such as "5%"; default any')
-    pool_differ: Annotated[str, one_of(lambda: DIFFER)] = key("in what they differ, rows (default) or columns")
+    pool: int = key("number of different tables at most, the best ones first")
+    pool_loss: Number = key('how much worse than the best they may be, a number or a share such as "5%"; default: any')
+    pool_differ: Annotated[str, one_of(lambda: DIFFER)] = key("how they differ, in rows (default) or in columns")
 
 
 class Known(Entry):
@@ -223,13 +223,13 @@ class Known(Entry):
 
     where = "[known]"
     optimum: Number = key("the optimal value")
-    infeasible: bool = key("true where the problem is known to have no solution")
+    infeasible: bool = key("true if the problem is known to have no solution")
     source: str = key("who says so, or how it was computed")
 
 
 class _AnyContent(Entry):
     name: str = key("short name; default: the file's name")
-    title: str = key("one line for people")
+    title: str = key("one line that describes the problem")
     source: str = key("where the problem comes from")
     data: Data = key("")
     parameters: Arguments = key("numbers of phases, such as cuts.share = 0.3; all others have their defaults")

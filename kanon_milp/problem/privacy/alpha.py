@@ -50,7 +50,7 @@ class AlphaKAnonymity(LimitedValues):
     summary: ClassVar[str] = "(alpha,k)-anonymity: no sensitive value makes up more than alpha of a group"
     parameters: ClassVar[Mapping[str, Parameter]] = {
         "k": Parameter(INTEGER, key="alpha_k"),
-        "alpha": Parameter(NUMBER, metavar="A", help="(alpha,k)-anonymity: no value has more than A of a group."),
+        "alpha": Parameter(NUMBER, metavar="A", help="(alpha,k)-anonymity: no value makes up more than A of a group."),
         "values": Parameter(LIST, "the sensitive values meant; default all"),
     }
     sentence: ClassVar[str] = "no value{about} makes up more than {alpha} of the rows of a group of at least {alpha_k}"

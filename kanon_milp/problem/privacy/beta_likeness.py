@@ -31,7 +31,9 @@ class BetaLikeness(LimitedValues):
     letter: ClassVar[str] = "beta"
     summary: ClassVar[str] = "basic beta-likeness: no share in a group above (1 + beta) times the share in the table"
     parameters: ClassVar[Mapping[str, Parameter]] = {
-        "beta": Parameter(NUMBER, metavar="B", help="Basic beta-likeness.")
+        "beta": Parameter(
+            NUMBER, metavar="B", help="Basic beta-likeness: no share in a group above (1 + B) times that in the table."
+        )
     }
     sentence: ClassVar[str] = "the share of no value{about} grows by more than {beta} times in a group"
     merge_closed: ClassVar[bool] = True  # shares of a union lie between those of its parts

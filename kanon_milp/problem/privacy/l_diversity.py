@@ -177,7 +177,9 @@ class LDiversity(LimitedValues):
     letter: ClassVar[str] = "l"
     summary: ClassVar[str] = "l-diversity, exact as written: no sensitive value makes up more than 1/l of a group"
     parameters: ClassVar[Mapping[str, Parameter]] = {
-        "l": Parameter(NUMBER, metavar="L", help="l-diversity, a rational: no value has more than 1/l of a group."),
+        "l": Parameter(
+            NUMBER, metavar="L", help="l-diversity, a rational: no value makes up more than 1/l of a group."
+        ),
         "form": Parameter(
             TEXT,
             "frequency (default), distinct, blocki-williams, entropy or recursive",

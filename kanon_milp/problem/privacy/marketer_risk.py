@@ -42,7 +42,7 @@ class MarketerRisk(Requirement):
             NUMBER,
             option="--marketer-risk",
             metavar="R",
-            help="Marketer risk, the average over all rows, such as 0.05: at most R times so many groups as rows.",
+            help="Marketer risk, the average over all rows, such as 0.05: at most R times as many groups as rows.",
         )
     }
     sentence: ClassVar[str] = "on average over all rows the risk is at most {marketer_risk}"

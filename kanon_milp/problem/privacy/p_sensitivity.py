@@ -30,7 +30,7 @@ class PSensitivity(LimitedValues):
     letter: ClassVar[str] = "p"
     summary: ClassVar[str] = "p-sensitivity: at least p different values of each sensitive attribute in each group"
     parameters: ClassVar[Mapping[str, Parameter]] = {
-        "p": Parameter(INTEGER, help="p-sensitivity: each group has at least p sensitive values.")
+        "p": Parameter(INTEGER, help="p-sensitivity: each group has at least p different sensitive values.")
     }
     sentence: ClassVar[str] = "in each group there are at least {p} different values{about}"
     compares: ClassVar[bool] = False

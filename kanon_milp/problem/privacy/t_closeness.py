@@ -350,7 +350,9 @@ class TCloseness(Requirement):
             modeling=True,
         ),
         "t": Parameter(
-            NUMBER, metavar="T", help="t-closeness, a rational such as 0.15 or 3/20: distance to the table."
+            NUMBER,
+            metavar="T",
+            help="t-closeness, a rational such as 0.15 or 3/20: largest distance of a group to the table.",
         ),
         "distance": Parameter(
             TEXT,
