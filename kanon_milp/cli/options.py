@@ -508,7 +508,8 @@ class ProblemOptions:
     objective: Annotated[
         Objective,
         objective_option(
-            help="Least loss, or as few (min_groups) or as many (max_groups) released row types as possible."
+            help="Least loss, as few (min_groups) or as many (max_groups, class_size) released row types as possible, "
+            "or least discernibility."
         ),
     ] = "loss"
     symbol: Symbol = "*"

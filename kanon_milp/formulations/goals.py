@@ -15,6 +15,7 @@ import numpy as np
 import pyomo.core as pyo
 
 from kanon_milp.errors import InputError, among
+from kanon_milp.formulations.strong import add_squares
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.arguments import instance_of, listed, one_of, wrong
@@ -48,7 +49,7 @@ def checked_goals(given: str | Sequence[str], problem: Problem) -> tuple[str, ..
 
 def first_goal(problem: Problem) -> str:
     """The objective of a problem as a goal."""
-    return {"loss": "loss", "min_groups": "fewer groups", "max_groups": "groups"}[problem.objective]
+    return {"min_groups": "fewer groups", "max_groups": "groups"}.get(problem.objective, problem.objective)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +73,7 @@ def goal_over(instance: Instance, name: str) -> Goal:
     if name.startswith(KEEP):
         return _linear(instance, *_cell_costs(instance, name.removeprefix(KEEP)))
     if name == "discernibility":
-        return Goal(Fraction(1), _squares(instance), lambda table: int((_sizes(table) ** 2).sum()))
+        return Goal(Fraction(1), lambda m: add_squares(m, instance), lambda table: int((_sizes(table) ** 2).sum()))
     sign = -1 if name == "groups" else 1
     return Goal(
         Fraction(sign),
@@ -112,29 +113,6 @@ def _cell_costs(instance: Instance, name: str) -> tuple[Ints, Fraction]:
     costs = [cheapest[value, label_of[level][value]] for value, level in zip(values, used, strict=True)]
     denominator = np.lcm.reduce([cost.denominator for cost in costs] or [1], dtype=object)
     return np.array([int(cost * denominator) for cost in costs], dtype=np.int64), Fraction(1, int(denominator))
-
-
-def _squares(instance: Instance) -> Callable[[pyo.ConcreteModel], Any]:
-    """Σ_g S_g², by the tangents at s + 1/2 of S², of which the largest is S² itself where S is an integer:
-    square[g] ≥ (2s + 1) S_g - s (s + 1) for s = 0, ..., N_g - 1."""
-    cover, support = instance.candidates.cover_lists(), instance.candidates.support.tolist()
-    tangents = [(g, s) for g, most in enumerate(support) for s in range(most)]
-
-    def declared(m: pyo.ConcreteModel) -> Any:
-        m.square = pyo.Var(
-            m.CANDIDATES,
-            domain=pyo.NonNegativeIntegers,
-            bounds=lambda _, g: (0, support[g] ** 2),
-            doc="S[g]²: number of rows that candidate g receives, squared",
-        )
-        m.tangent = pyo.Constraint(
-            tangents,
-            rule=lambda m, g, s: m.square[g] >= (2 * s + 1) * sum(m.assign[i, g] for i in cover[g]) - s * (s + 1),
-            doc="square[g] is at least S[g]²",
-        )
-        return sum(m.square[g] for g in m.CANDIDATES)
-
-    return declared
 
 
 def exclude(

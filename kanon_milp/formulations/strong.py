@@ -49,9 +49,9 @@ def build_strong(instance: Instance) -> pyo.ConcreteModel:
     """
     m = pyo.ConcreteModel(name=instance.problem.name)
     add_sets(m, instance)
-    requirements = instance.problem.requirements
-    add_assignment(m, instance, pyo.NonNegativeReals if instance.problem.network else pyo.NonNegativeIntegers)
-    if any(requirement.needs_group_size for requirement in requirements):
+    problem, requirements = instance.problem, instance.problem.requirements
+    add_assignment(m, instance, pyo.NonNegativeReals if problem.network else pyo.NonNegativeIntegers)
+    if problem.objective == "discernibility" or any(requirement.needs_group_size for requirement in requirements):
         add_sizes(m, instance)
 
     # what each open group must have
@@ -268,7 +268,8 @@ def add_assignment(m: pyo.ConcreteModel, instance: Instance, domain: Any) -> Non
 
 
 def add_objective_and_sides(m: pyo.ConcreteModel, instance: Instance) -> None:
-    """Objective `loss` or `groups`; constraints `cost_bound`, `min_groups`, `max_groups` where the problem has them.
+    """Objective `loss`, `groups` or `discernibility`; constraints `cost_bound`, `min_groups`, `max_groups` where the
+    problem has them.
 
     Loss is counted in units of `Levels.unit`, so that all its coefficients are integers.
     """
@@ -284,6 +285,9 @@ def add_objective_and_sides(m: pyo.ConcreteModel, instance: Instance) -> None:
     m.loss = pyo.Objective(expr=loss, sense=pyo.minimize, doc=f"information lost{unit}")
     if problem.objective != "loss":
         m.loss.deactivate()
+    if problem.objective == "discernibility":
+        m.discernibility = pyo.Objective(expr=add_squares(m, instance), doc="Σ S[g]², of the sizes of groups")
+    elif problem.objective != "loss":
         sense = pyo.minimize if problem.objective == "min_groups" else pyo.maximize
         m.groups = pyo.Objective(expr=groups(), sense=sense, doc="number of released row types")
 
@@ -294,3 +298,24 @@ def add_objective_and_sides(m: pyo.ConcreteModel, instance: Instance) -> None:
         m.min_groups = pyo.Constraint(expr=groups() >= problem.min_groups, doc="smallest number of released row types")
     if problem.most_groups is not None:
         m.max_groups = pyo.Constraint(expr=groups() <= problem.most_groups, doc="largest number of released row types")
+
+
+def add_squares(m: pyo.ConcreteModel, instance: Instance) -> Any:
+    """Σ_g S_g², by the tangents at s + 1/2 of S², of which the largest is S² itself where S is an integer:
+    square[g] ≥ (2s + 1) S_g - s (s + 1) y[g] for s = 0, ..., N_g - 1. Without y[g] they hold too, and say less of a
+    relaxation."""
+    if m.component("square") is not None:
+        return sum(m.square[g] for g in m.CANDIDATES)
+    rows, support = Rows(m, instance), instance.candidates.support.tolist()
+    m.square = pyo.Var(
+        m.CANDIDATES,
+        domain=pyo.NonNegativeIntegers,
+        bounds=lambda _, g: (0, support[g] ** 2),
+        doc="S[g]²: number of rows that candidate g receives, squared",
+    )
+    m.tangent = pyo.Constraint(
+        [(g, s) for g, most in enumerate(support) for s in range(most)],
+        rule=lambda m, g, s: m.square[g] >= (2 * s + 1) * rows.size(g) - s * (s + 1) * m.open[g],
+        doc="square[g] is at least S[g]²",
+    )
+    return sum(m.square[g] for g in m.CANDIDATES)

@@ -80,7 +80,8 @@ class SquareSearch:
 class FloatSquareSearch(SquareSearch):
     """In floating point. distances: D, float64 (n, n). sums: (n, largest), of the 0, 1, ... nearest rows' D. reduced:
     reduced costs of the columns of a seed, `best` the least; below: what further ones are looked for below; share:
-    times the least reduced cost so far, where that is lower. lowest: what groups cost at least; paid: for cuts. value,
+    times the least reduced cost so far, where that is lower; below 0, the search ends once a seed has more columns than
+    there is place for. lowest: what groups cost at least; paid: for cuts. value,
     fence: arguments of functions."""
 
     distances: Floats
@@ -404,6 +405,9 @@ def _keep(s: Search, size: int) -> None:
     c = s.count
     if c < s.columns:
         s.count += 1
+    elif s.share < 0:
+        s.nodes = -1
+        return
     else:
         c = 0
         for e in range(1, s.columns):

@@ -25,6 +25,7 @@ from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session, limit_of
 from kanon_milp.presolve.assignment import RowGroups
 from kanon_milp.presolve.infeasibility import find_conflict, side_constraints
+from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.partition import assignment_of_groups
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.presolve.resources import LARGE, network_relaxation, too_large, too_long
@@ -130,6 +131,8 @@ def _known_bound(session: Session, asked: SolverOptions, nothing: Outcome) -> Ou
     nothing: what is known without them.
     """
     problem, instance, clock = session.problem, session.instance, session.clock
+    if problem.objective == "discernibility":
+        return replace(nothing, bound=Bound(Fraction(_smallest_squares(instance)), ("own bound",)))
     if problem.objective != "loss" or session.limit.over:
         return nothing
     unit, limit, params = instance.levels.unit, session.limit, session.parameters.of(MilpParams)
@@ -159,6 +162,13 @@ def _known_bound(session: Session, asked: SolverOptions, nothing: Outcome) -> Ou
     if bound.backed_by[:1] == (REGISTERED,):  # that of the easier problem: no more than the word of the user's own
         return replace(nothing, bound=known, dual=dual, registered=nothing.registered.and_also(bound))
     return replace(nothing, bound=known.and_also(bound), dual=dual)
+
+
+def _smallest_squares(instance: Instance) -> int:
+    """Σ over rows of the fewest rows of a group that it can be in: each adds the size of its group to Σ |group|²."""
+    candidates, smallest = instance.candidates, np.full(instance.types.count, instance.types.n, np.int64)
+    np.minimum.at(smallest, candidates.members, instance.least[candidates.candidate_of_pair()])
+    return int(smallest @ instance.types.counts)
 
 
 def _with_number(session: Session, asked: SolverOptions) -> tuple[Session, int]:

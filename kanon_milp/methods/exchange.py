@@ -18,6 +18,7 @@ from kanon_milp.formulations.fingerprint import formulation_of
 from kanon_milp.formulations.restricted import RestrictedModel
 from kanon_milp.methods.description import users_code
 from kanon_milp.methods.extension import Extension, check_model, compared, prepared_for_model, unit_of
+from kanon_milp.methods.outcome import verified_objective
 from kanon_milp.methods.result import Result, SolverRun
 from kanon_milp.methods.tracker import Proof
 from kanon_milp.presolve.assignment import Assignment, expand
@@ -84,7 +85,7 @@ class DeclaredModel:
         """What the objective is about."""
         if self.extension is not None and self.extension.objective is not None:
             return "objective"
-        return "loss" if self.prepared.problem.objective == "loss" else "number of groups"
+        return self.prepared.problem.optimized
 
 
 def export_model(
@@ -369,10 +370,8 @@ def _assignment(where: str, found: SolutionFile, declared: DeclaredModel) -> Ass
 
 def _objective(declared: DeclaredModel, found: SolutionFile, report: Report) -> Fraction | None:
     """The objective of the table, recomputed by the verifier; that of the solution where the user has another one."""
-    if declared.goal == "loss":
-        return report.cost
     if declared.goal != "objective":
-        return Fraction(report.groups)
+        return verified_objective(declared.prepared.problem, report)
     linear = declared.arrays.linear
     value = linear.value(np.where(linear.integer, np.round(found.x), found.x))
     return declared.unit * Fraction(value).limit_denominator(10**9)

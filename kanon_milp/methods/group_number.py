@@ -40,8 +40,8 @@ class GroupNumberParams:
 
 def asks_for_number(session: Session) -> bool:
     """Whether this is for the problem."""
-    problem = session.problem
-    return problem.objective != "loss" and session.instance.cost_bound is not None and problem.separable
+    problem, bounded = session.problem, session.instance.cost_bound is not None
+    return problem.objective in ("min_groups", "max_groups") and bounded and problem.separable
 
 
 def group_number(session: Session, limit: Limit) -> tuple[int, Assignment | None]:

@@ -15,8 +15,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from kanon_milp.errors import InputError
 from kanon_milp.formulations.goals import KEEP, first_goal
 from kanon_milp.methods.further import Stage, judged
@@ -88,8 +86,7 @@ def measured(problem: Problem, goal: str, found: Found) -> Fraction:
     if goal in ("groups", "fewer groups"):
         return Fraction(found.report.groups)
     if goal == "discernibility":
-        sizes = np.bincount(found.groups.group, weights=found.groups.rows).astype(np.int64)
-        return Fraction(sum(size * size for size in sizes.tolist()))
+        return Fraction(found.report.discernibility)
     if goal == "loss":
         cost = found.report.cost
     else:

@@ -255,4 +255,6 @@ def verified_objective(problem: Problem, report: Report) -> Fraction | None:
     """The problem's objective as the verifier recomputes it; None where it cannot tell the loss."""
     if report.cost is None:
         return None
-    return report.cost if problem.objective == "loss" else Fraction(report.groups)
+    if problem.objective == "loss":
+        return report.cost
+    return Fraction(report.discernibility if problem.objective == "discernibility" else report.groups)

@@ -27,7 +27,7 @@ from kanon_milp.presolve.preparation import Size, many_vectors
 from kanon_milp.problem.arguments import real_number
 from kanon_milp.problem.column_values import as_text
 from kanon_milp.problem.exact import in_words, plain
-from kanon_milp.problem.problem import Problem
+from kanon_milp.problem.problem import OPTIMIZED, Problem
 from kanon_milp.problem.table import Table, open_frame
 from kanon_milp.solvers.call import SolverOptions
 from kanon_milp.system.arrays import Floats, Ints
@@ -288,17 +288,19 @@ class Result:
 
     @property
     def goal(self) -> str:
-        """What the objective is, in a word: "loss", "groups" (their number), or "objective" of a user's model."""
+        """What the objective is, in a word: "loss", "groups" (their number), "discernibility", or "objective" of a
+        user's model."""
         if self.extension is not None and self.extension.objective is not None:
             return "objective"
-        return "loss" if self.problem.objective == "loss" else "groups"
+        return OPTIMIZED.get(self.problem.objective, "groups")
 
     @property
     def optimized(self) -> str:
-        """What was optimized, in words: "loss", "number of groups", or the objective of a model that was changed."""
+        """What was optimized, in words: "loss", "number of groups", "discernibility", or the objective of a model that
+        was changed."""
         if self.goal == "objective" and self.extension is not None:
             return f"objective {self.extension.objective} of the model ({self.extension.sense}d)"
-        return "loss" if self.goal == "loss" else "number of groups"
+        return self.problem.optimized
 
     @property
     def text_columns(self) -> tuple[str, ...]:

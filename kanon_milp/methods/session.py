@@ -15,6 +15,7 @@ import numpy as np
 
 from kanon_milp.errors import InputError, KanonError, TooManyLevelVectorsError
 from kanon_milp.formulations import Formulation
+from kanon_milp.formulations.goals import first_goal, goal_over
 from kanon_milp.heuristics.greedy import greedy, greedy_partition, suppress_all
 from kanon_milp.heuristics.mondrian import mondrian_partition
 from kanon_milp.methods.arguments import groups_not_alone
@@ -169,8 +170,10 @@ class Session:
         if table is None:
             return None
         sign = -1 if self.problem.objective == "max_groups" else 1
-        groups = Fraction(len(np.unique(table.candidate)))
-        objective = table.cost * self.prepared.before.levels.unit if self.problem.objective == "loss" else groups
+        objective = table.cost * self.prepared.before.levels.unit
+        if self.problem.objective != "loss":
+            goal = goal_over(self.prepared.before, first_goal(self.problem))
+            objective = goal.of(table) * goal.unit
         if better_than is not None and sign * objective >= sign * better_than:
             return None
         found = self._released(table)
@@ -308,7 +311,7 @@ class Session:
             return replace(
                 outcome.failed("a proof of infeasibility was claimed, but the start table refutes it"), found=given
             )
-        goal = "loss" if self.problem.objective == "loss" else "number of groups"
+        goal = self.problem.optimized
         alone = "none" if reached is None else f"one with {goal} {in_words(reached)}"
         return outcome.with_table(given, Scale.of_problem(self.instance)).noted(
             f"the table is the one that was given to start with; {self.method} itself found {alone}"

@@ -19,9 +19,11 @@ from kanon_milp.problem.recoding import Recoding, Suppression
 from kanon_milp.problem.table import Table
 from kanon_milp.system.markup import card
 
-Objective = Literal["loss", "min_groups", "max_groups"]
+Objective = Literal["loss", "min_groups", "max_groups", "class_size", "discernibility"]
 SuppressedRows = Literal["strict", "exempt"]
-OBJECTIVES = ("loss", "min_groups", "max_groups")
+OBJECTIVES = ("loss", "min_groups", "max_groups", "class_size", "discernibility")
+# by objective: in words
+OPTIMIZED = {"loss": "loss", "discernibility": "discernibility"}
 SUPPRESSED_ROWS = ("strict", "exempt")
 NAMELESS = "problem"
 RECODINGS = "Suppression(), PatternMask(...), Hierarchies(...), Microaggregation(...) or Boxes(...)"
@@ -38,7 +40,9 @@ class Problem:
     cost_bound: largest allowed loss s (decision version: a proven "no" is a result).
     min_groups, max_groups: bounds on the number t_out of released row types (Homogeneity paper, section 3.1); equal
     for exact.
-    objective: "loss" (fewest weighted suppressions), or "min_groups" / "max_groups" for t_out^min / t_out^max.
+    objective: "loss" (fewest weighted suppressions), "min_groups" / "max_groups" for t_out^min / t_out^max, or
+    "discernibility" (least Σ |group|², Bayardo and Agrawal 2005, a group of suppressed rows like any other).
+    "class_size", the least average class size (AECS, LeFevre et al. 2006), is another name of "max_groups".
     suppressed_rows: "strict" (fully suppressed rows are a group like any other) or "exempt" (they need no partners).
     """
 
@@ -74,6 +78,8 @@ class Problem:
             ("suppressed_rows", self.suppressed_rows, SUPPRESSED_ROWS),
         ):
             one_of(value, known, what)
+        if self.objective == "class_size":  # n rows in as many groups as possible
+            object.__setattr__(self, "objective", "max_groups")
         for what, limit in (("min_groups", self.min_groups), ("max_groups", self.max_groups)):
             if limit is not None:
                 object.__setattr__(self, what, integer(limit, what))
@@ -135,6 +141,11 @@ class Problem:
         return card(f"Problem {self.name}", facts)
 
     @property
+    def optimized(self) -> str:
+        """What is optimized, in words."""
+        return OPTIMIZED.get(self.objective, "number of groups")
+
+    @property
     def exact_cost_bound(self) -> Fraction | None:
         """The cost bound s as an exact number."""
         return None if self.cost_bound is None else exact_number(self.cost_bound, "cost_bound")
@@ -155,7 +166,7 @@ class Problem:
     @property
     def wants_many_groups(self) -> bool:
         """Whether merging two groups can spoil a solution or its value."""
-        return self.min_groups is not None or self.objective == "max_groups"
+        return self.min_groups is not None or self.objective in ("max_groups", "discernibility")
 
     @property
     def merge_closed(self) -> bool:
@@ -190,7 +201,10 @@ class Problem:
 
     @property
     def network(self) -> bool:
-        """Whether the assignment is a minimum-cost flow once the binaries are fixed: all lower bounds are nested."""
+        """Whether the assignment is a minimum-cost flow once the binaries are fixed: all lower bounds are nested, and a
+        row has a cost of its own."""
+        if self.objective == "discernibility":
+            return False
         cells = {r.attributes for r in self.requirements if r.attributes}
         return all(r.keeps_flow_structure for r in self.requirements) and len(cells) <= 1
 

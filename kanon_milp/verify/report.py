@@ -156,6 +156,12 @@ class Report:
         return self.released.groups
 
     @property
+    def discernibility(self) -> int:
+        """Σ |group|² over the groups of equal released rows; a group of suppressed rows counts like any other."""
+        sizes: list[int] = [] if self.groupings is None else self.groupings[0].size.tolist()
+        return sum(size * size for size in sizes)
+
+    @property
     def k_strict(self) -> int:
         """Size of the smallest group, fully suppressed rows being a group like any other."""
         return self.released.k_strict

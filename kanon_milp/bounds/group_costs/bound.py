@@ -118,7 +118,9 @@ class CostBound:
         cuts = PricedCuts(*best.rank_one_cuts.by_type(self.priced.n), best.cut_multipliers.astype(np.float64))
         rows, reduced, complete = [], [], True
         for seeds in np.array_split(np.arange(self.priced.n), math.ceil(self.priced.n / SEEDS) if every else 1):
-            found = self.priced(best.multipliers, cuts, below, nodes, columns, seeds=seeds, limit=limit)
+            found = self.priced(
+                best.multipliers, cuts, below, nodes, columns, share=-1.0 if every else 0.0, seeds=seeds, limit=limit
+            )
             rows.append(found.rows)
             reduced.append(found.reduced)
             most = int(np.unique(found.seeds, return_counts=True)[1].max(initial=0))

@@ -68,7 +68,8 @@ class GroupPricing(Protocol):
         """Groups with a reduced cost below `below`, up to so many of each seed, the cheapest of those found.
 
         nodes: of the search for one seed, at most. share: where positive, only groups with a reduced cost below this
-        times the least one of their seed so far are looked for further. seeds: those that are asked about; None: all.
+        times the least one of their seed so far are looked for further; where negative, a seed with more groups than
+        `columns` is given up. seeds: those that are asked about; None: all.
         Once the limit is over, seeds are as if the search had given up at once.
         """
         ...

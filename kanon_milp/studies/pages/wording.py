@@ -146,7 +146,12 @@ def asked(described: Mapping[str, Any]) -> list[tuple[str, str | None]]:
         f"at most {counted(problem['max_groups'], 'group')}" if problem["max_groups"] is not None else "",
         "fully suppressed rows need no partners" if problem["suppressed_rows"] == "exempt" else "",
     ]
-    goals = {"loss": "least loss", "min_groups": "fewest groups", "max_groups": "most groups"}
+    goals = {
+        "loss": "least loss",
+        "min_groups": "fewest groups",
+        "max_groups": "most groups",
+        "discernibility": "least discernibility",
+    }
 
     def words(before: str, names: Iterable[str], after: str = "") -> str:
         return f"{before}{', '.join(names)}{after}" if names else ""
