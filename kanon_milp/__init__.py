@@ -88,6 +88,7 @@ if TYPE_CHECKING:
     from kanon_milp.studies.model_files import read_model as read_model
     from kanon_milp.studies.output import write_result as write_result
     from kanon_milp.studies.pages.result_page import write_report as write_report
+    from kanon_milp.studies.series import export_series as export_series
     from kanon_milp.studies.sweep import Sweep as Sweep
     from kanon_milp.studies.sweep import SweepRow as SweepRow
     from kanon_milp.studies.sweep import sweep as sweep
@@ -138,6 +139,7 @@ _HOMES = {
     "studies.inspection": ("Inspection", "inspect"),
     "studies.attack": ("Attack", "attack"),
     "studies.metrics": ("Metrics", "measure"),
+    "studies.series": ("export_series",),
     "studies.sweep": ("Sweep", "SweepRow", "sweep"),
     "studies.output": ("write_result",),
     "studies.pages.result_page": ("write_report",),

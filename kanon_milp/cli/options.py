@@ -49,6 +49,10 @@ from kanon_milp.verify.tables import MissingKeys
 MOST_VALUES = 10_000  # in a range; more are a slip of the pen
 TABLES = (*CSV_SUFFIXES, *EXCEL_SUFFIXES, *PARQUET_SUFFIXES, *ARROW_SUFFIXES)
 
+SweptWeights = Annotated[
+    list[str] | None,
+    recoding_option(metavar="ZIP=1,2,5", help="Try these weights of a column, one by one; once for each column."),
+]
 ModelPath = Annotated[
     Path | None, typer.Argument(metavar="MODEL.toml", help="Model file. Without one, name a table with --data.")
 ]
@@ -648,6 +652,17 @@ def column_and_values(entry: str) -> tuple[str, str, str]:
     """COLUMN=VALUES as column, "=" and values, among which >=90 may be; without an "=" all is values."""
     found = re.fullmatch(r"(.*[^>])(=)((?:[^=]|>=)*)", entry, re.DOTALL)
     return (found[1], found[2], found[3]) if found else entry.rpartition("=")
+
+
+def swept_weights(given: list[str] | None) -> dict[str, list[str]]:
+    """Column → weights that are taken one by one, from COLUMN=WEIGHTS."""
+    found: dict[str, list[str]] = {}
+    for entry in given or []:
+        name, _, listed = column_and_values(entry)
+        if not name or name in found:
+            raise InputError("--weights is COLUMN=WEIGHTS, once for each column, as in --weights zip=1,2,5")
+        found[name] = values(listed, "--weights")
+    return found
 
 
 def intervals(given: list[str]) -> dict[str, Any]:

@@ -37,6 +37,7 @@ from kanon_milp.studies.model_content import saved_model
 from kanon_milp.studies.output import PAGE
 from kanon_milp.studies.pages.result_page import page_of_result, report_of_folder, report_of_folders
 from kanon_milp.studies.pages.variants import VARIANTS
+from kanon_milp.studies.series import export_series
 from kanon_milp.system.files import Fill, check_folder, check_target, holding, refuse_overwriting, write_together
 from kanon_milp.system.limit import Limit, ctrl_c_sets
 from kanon_milp.system.parameters import Parameters
@@ -286,7 +287,7 @@ def solve(
 
 @options.grouped
 def export(
-    statement: options.ProblemOptions,
+    statement: options.SweptProblemOptions,
     model: options.ModelPath = None,
     to: Annotated[
         Path | None, output_option(metavar="FILE", help="model.mps, .lp or .opb (0-1 models), each also .gz; or .ommx.")
@@ -296,22 +297,35 @@ def export(
         bool,
         output_option("--reduced", help="Write the model that `solve` hands to its solver, after all reductions."),
     ] = False,
+    weights: options.SweptWeights = None,
+    random_weights: Annotated[
+        int | None, output_option(metavar="N", help="A series of N models, each with random weights of the columns.")
+    ] = None,
+    seed: options.Seed = 0,
     quiet: options.Quiet = False,
 ) -> None:
     """Write a problem's model as MPS, LP, OPB or OMMX.
 
-    A map of its names is written next to it.
+    A map of its names is written next to it. Lists of values, as in --l 2,3 or --max-groups 5..20, write a series.
     """
-    asked = statement.read(model)
+    asked, swept, weighed = statement.read(model), statement.lists(), options.swept_weights(weights)
     if to is None:
         raise InputError("name the file to write: --to model.mps.gz")
     written = [("--to", to), ("--to", names_path(to))]
     refuse_overwriting(written, asked.sources)
     for _, path in written:
         check_target(path)
+    chosen = formulation or (asked.file.solver.get("formulation") if asked.file else None) or "strong"
+    if weighed or random_weights is not None or any(len(values) > 1 for values in swept.values()):
+        if reduced:
+            raise InputError("--reduced gives each model another shape, so it is not for a series")
+        given: dict[str, Any] = {**swept, "weights": weighed or None, "random_weights": random_weights}
+        files = export_series(asked.problem, to, formulation=chosen, seed=seed, **given)
+        if not quiet:
+            display.say(f"{counted(len(files), 'model')} of equal shape, {files[0]} to {files[-1].name}")
+        return
     said = {} if asked.file is None else asked.file.known
     known = "infeasible" if said.get("infeasible") else said.get("optimum")
-    chosen = formulation or (asked.file.solver.get("formulation") if asked.file else None) or "strong"
     exported = exchange.export_model(asked.problem, to, formulation=chosen, reduced=reduced, known=known)
     if not quiet:
         linear = exported.arrays.linear

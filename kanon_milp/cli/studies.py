@@ -164,13 +164,7 @@ def sweep(
         Path | None, output_option(metavar="DIR", help="Folder for the tables, sweep.json, .csv, .md, .tex and .svg.")
     ] = None,
     resume: Annotated[bool, solving_option("--resume", help="Continue the sweep in the folder.")] = False,
-    weights: Annotated[
-        list[str] | None,
-        recoding_option(
-            metavar="ZIP=1,2,5",
-            help="Try these weights of a column: shows what each column keeps and loses; once for each column.",
-        ),
-    ] = None,
+    weights: options.SweptWeights = None,
     method: Annotated[str, solving_option(metavar="NAME", help="As for solve --method.")] = registry.AUTO,
     baselines: Annotated[
         list[str] | None,
@@ -195,13 +189,7 @@ def sweep(
 
     Exit codes: 0 every setting has run; 2 bad usage or input; 5 interrupted.
     """
-    asked, swept = statement.read(model), statement.lists()
-    weighed: dict[str, list[str]] = {}
-    for entry in weights or []:
-        name, _, listed = options.column_and_values(entry)
-        if not name or name in weighed:
-            raise InputError("--weights is COLUMN=WEIGHTS, once for each column, as in --weights zip=1,2,5")
-        weighed[name] = options.values(listed, "--weights")
+    asked, swept, weighed = statement.read(model), statement.lists(), options.swept_weights(weights)
     if not swept and not weighed:
         ways = (f"--{letter} {kind.swept.example}" for letter, kind in swept_kinds().items() if kind.swept)
         raise InputError(f"name what is swept: {', '.join(ways)} or --max-groups 1,10,100, or --weights zip=1,2,5")

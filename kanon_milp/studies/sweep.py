@@ -310,18 +310,7 @@ def sweep(
         text(dask, "dask, the address of a scheduler")
     if on_run is not None and not callable(on_run):
         raise wrong("on_run", "a function of a run and two numbers", on_run)
-    given = {} if weights is None else by_column(weights, "sweep: weights", lambda each, _: each)
-    names = problem.table.quasi_identifiers
-    for name in given:
-        if name not in names:
-            raise InputError(
-                f'sweep: weights: "{name}" is not a quasi-identifier{among(name, names, "quasi-identifier")}'
-            )
-    if given and problem.cost_bound is not None:
-        raise InputError("sweep: weights: a bound on the loss would mean another one at other weights; leave it out")
-    asked = settings({**swept, **{f"{WEIGHT}{name}": values for name, values in given.items()}})
-    for setting in asked:
-        setting.of(problem)  # an error of one of them, before any of them runs
+    asked = settings_of(problem, swept, weights, "sweep")
     runs = {run.setting: run for run in known if run.setting.given.keys() == asked[0].given.keys()}
     if more := [setting for setting in runs if setting not in asked]:
         asked = sorted([*asked, *more], key=lambda setting: tuple(setting.given.values()))
@@ -368,21 +357,40 @@ def stricter(letter: str) -> int:
     return swept.stricter
 
 
-def settings(swept: Mapping[str, Iterable[Any] | None]) -> list[Setting]:
+def settings_of(
+    problem: Problem, swept: Mapping[str, Any], weights: Mapping[str, Iterable[Any]] | None, what: str
+) -> list[Setting]:
+    """All combinations of values and weights, each of which the problem can have. what: asks for them, for errors."""
+    given = {} if weights is None else by_column(weights, f"{what}: weights", lambda each, _: each)
+    names = problem.table.quasi_identifiers
+    for name in given:
+        if name not in names:
+            raise InputError(
+                f'{what}: weights: "{name}" is not a quasi-identifier{among(name, names, "quasi-identifier")}'
+            )
+    if given and problem.cost_bound is not None:
+        raise InputError(f"{what}: weights: a bound on the loss would mean another one at other weights; leave it out")
+    asked = settings({**swept, **{f"{WEIGHT}{name}": values for name, values in given.items()}}, what)
+    for setting in asked:
+        setting.of(problem)  # an error of one of them, before any of them is taken
+    return asked
+
+
+def settings(swept: Mapping[str, Iterable[Any] | None], what: str = "sweep") -> list[Setting]:
     """All combinations. Raises InputError where nothing is swept, or a value is no number."""
     found: dict[str, list[Any]] = {}
     for name in (*swept_names(), *(name for name in swept if name.startswith(WEIGHT))):
         if (values := swept.get(name)) is None:
             continue
-        exact = [exact_number(value, name) for value in listed(values, f"sweep: {name}", "a list of values")]
+        exact = [exact_number(value, name) for value in listed(values, f"{what}: {name}", "a list of values")]
         if not exact:
-            raise InputError(f"sweep: {name}: no value is given")
+            raise InputError(f"{what}: {name}: no value is given")
         if is_integer(name) and any(value.denominator > 1 for value in exact):
-            raise InputError(f"sweep: {name}: an integer is expected")
+            raise InputError(f"{what}: {name}: an integer is expected")
         found[name] = list(dict.fromkeys(exact))
     if not found:
         *others, last = swept_names()
-        raise InputError(f"sweep: name what is swept: {', '.join(others)}, {last} or weights")
+        raise InputError(f"{what}: name what is swept: {', '.join(others)}, {last} or weights")
     return [Setting(**dict(zip(found, values, strict=True))) for values in itertools.product(*found.values())]
 
 
