@@ -20,7 +20,7 @@ from kanon_milp.bounds.parameters import ClosurePricingParameters
 from kanon_milp.bounds.pattern_pricing import PatternPricing, Priced
 from kanon_milp.errors import InputError
 from kanon_milp.kernels.closure_pricing import nearest_costs, price_closures
-from kanon_milp.presolve.closures import Axis, closures_suffice, pricing_suffices, root_instance
+from kanon_milp.presolve.closures import Axis, closures_suffice, pricing_suffices, rises, root_instance
 from kanon_milp.presolve.instance import Instance, recode
 from kanon_milp.presolve.preparation import priced_by_vectors
 from kanon_milp.presolve.row_types import RowTypes
@@ -62,7 +62,7 @@ class ClosurePricing(PatternPricing):
         self._column = np.repeat(np.arange(len(self._axes)), [axis.top for axis in self._axes])
         labels = [axis.label[: axis.top] for axis in self._axes]
         self._bits: Ints32 = np.ascontiguousarray(np.concatenate(labels).T, dtype=np.int32)
-        self._delta = self._rises()
+        self._delta = rises(self.root, self._axes)
         # columns of many values first: two rows are soon told apart
         order = np.argsort([-len(np.unique(column)) for column in self._bits.T], kind="stable")
         self._order, self._words = order, -(-max(len(order), 1) // 32)
@@ -74,22 +74,6 @@ class ClosurePricing(PatternPricing):
         self.cell = max(float(self.root.levels.costs.max()) / len(self._axes), 1.0)
         self._limit_groups()
         self._narrower = 1.0  # times as much as was asked for is listed, so that it is not too much
-
-    def _rises(self) -> Ints:
-        """What each bit loses, int64 (1, bits), or (t, bits) where that depends on labels."""
-        cells = self.root.levels.cells
-        if cells is not None:
-            return np.concatenate([np.diff(axis.costs(c), axis=0) for axis, c in zip(self._axes, cells, strict=True)]).T
-        # what each class loses, column by column, with all others at the lowest one
-        lowest = np.array([axis.levels[0] for axis in self._axes], np.int16)
-        vectors = [lowest]
-        for j, axis in enumerate(self._axes):
-            for level in axis.levels.tolist():
-                vectors.append(np.where(np.arange(len(lowest)) == j, level, lowest).astype(np.int16))
-        costs = recode(self.root.problem, self.types, lambda _: np.stack(vectors)).costs
-        ends = 1 + np.cumsum([axis.top + 1 for axis in self._axes])
-        rises = [np.diff(costs[end - axis.top - 1 : end]) for end, axis in zip(ends, self._axes, strict=True)]
-        return np.concatenate(rises)[None, :]
 
     def _lines(self, order: Ints, scale: int, kind: np.dtype[Any]) -> NDArray[Any]:
         """What bits lose, in the order of the kernel, of row types in this order."""

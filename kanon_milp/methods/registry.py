@@ -209,6 +209,7 @@ METHODS: Plugins[Method] = Plugins(
             _imported_later("subset_dp"),
             groups_not_merging,
             frozenset({"parameters"}),
+            candidates=False,
             free_first=True,
         ),
         Method(

@@ -255,6 +255,24 @@ class Axis:
         return found
 
 
+def rises(root: Instance, axes: Sequence[Axis]) -> Ints:
+    """What a row loses more in the next class of each column than in each class, one column after the other, int64
+    (1, classes), or (t, classes) where that depends on labels; in units of `root`, which has all level vectors."""
+    cells = root.levels.cells
+    if cells is not None:
+        return np.concatenate([np.diff(axis.costs(cell), axis=0) for axis, cell in zip(axes, cells, strict=True)]).T
+    # what each class loses, column by column, with all others at the lowest one
+    lowest = np.array([axis.levels[0] for axis in axes], np.int16)
+    vectors = [lowest]
+    for j, axis in enumerate(axes):
+        for level in axis.levels.tolist():
+            vectors.append(np.where(np.arange(len(lowest)) == j, level, lowest).astype(np.int16))
+    costs = recode(root.problem, root.types, lambda _: np.stack(vectors)).costs
+    ends = 1 + np.cumsum([axis.top + 1 for axis in axes])
+    found = [np.diff(costs[end - axis.top - 1 : end]) for end, axis in zip(ends, axes, strict=True)]
+    return np.concatenate(found)[None, :]
+
+
 def _alike(label: Ints32, level: Ints, covers: Ragged[np.int32], sets: Ints) -> Flags:
     """Whether the row types of these sets have one label each, bool (sets,), at a level for each of them.
 

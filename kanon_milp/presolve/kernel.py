@@ -12,7 +12,32 @@ from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions import Reduction, Step, supports
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import Suppression
-from kanon_milp.system.arrays import Ints
+from kanon_milp.system.arrays import Flags, Ints
+
+
+def spare_rows(counts: Ints, options: Ints, free: Flags, k: int, *, stays: int) -> Ints:
+    """How many rows of each type can be placed beforehand in a candidate of their own that costs nothing, for
+    k-anonymity and the loss, int64 (t,): k or more, or none.
+
+    counts: rows of each type; options: candidates that cover it; free: whether one of these, its home, costs nothing.
+    stays: rows that it keeps besides those that other groups may have: k, or none where homes count as large enough.
+
+    Proof. Some types are large; G is the number of candidates of such a type but its home, or that of all rows that are
+    not of large types, if these are fewer. Take a best table, with one group for each candidate. A group without rows
+    of other types can be dissolved, its rows go home. From the others let rows of large types go home as long as k
+    rows are left (of exempt ones all). So a group outside that has any has k rows, k-1 of large types at most; and
+    there are no more such groups than rows that are not. Nothing costs more now, and at most G(k-1) rows of a large
+    type are outside. All others but `stays` are spare; where they are k, homes are large enough with them, and where k
+    stay, without them as well. ∎
+    """
+    large = free
+    while True:
+        groups = np.minimum(options - 1, counts[~large].sum())
+        spare: Ints = counts - groups * (k - 1) - stays
+        still = large & (spare >= k)
+        if (still == large).all():
+            return np.where(large, spare, 0)
+        large = still
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,18 +56,11 @@ class Kernelized(Step):
 
 @dataclass(frozen=True)
 class Kernel(Reduction[Kernelized]):
-    """Place all but P(k-1) + 1 rows of a type in a candidate that costs nothing, where P candidates cover the type and
-    these are at least k rows. Keeps the optimal value, for k-anonymity and the loss.
+    """Place all but (G+1)(k-1) + 1 rows of a type in a candidate that costs nothing, where G other groups may have some
+    of them, and these are at least k rows. Keeps the optimal value, for k-anonymity and the loss.
 
     Blocki and Williams 2010, Lemma 2 and Algorithm 1, take groups of k from types with more than 2k²·2^m rows, where
-    all 2^m patterns are allowed. It is enough that the type has some candidate h with w_h = 0 (kept as it is, or
-    suppressed where that is free), and with one group for each candidate much fewer rows do:
-
-    Proof. Let e be the rows placed beforehand, n = P(k-1) + 1 + e. A solution of the smaller instance becomes one of
-    the larger at the same cost: the e ≥ k rows join h. In a solution of the larger let a group g ≠ h have x ≥ k rows of
-    the type. If it has no others, all x can leave; otherwise all above size k, so that at most k-1 stay (of exempt
-    rows, all can leave). Let all that can move to h, which costs no more. Outside h are now at most (P-1)(k-1) rows of
-    the type, so h has at least e + k: it is large enough, and stays so when e are taken away. ∎
+    all 2^m patterns are allowed. `spare_rows` takes more, with proof.
 
     Row types, candidates and pairs stay the same in number, and so do covers and viability: more than k - 1 rows of
     each type are left. What falls is the number of rows, which exponential algorithms are about; models and their
@@ -62,8 +80,10 @@ class Kernel(Reduction[Kernelized]):
 
     def spare(self, instance: Instance, k: int) -> Ints:
         """How many rows of each type are placed beforehand if these are at least k, int64 (t,)."""
-        options = np.bincount(instance.candidates.members, minlength=instance.types.count)
-        return instance.types.counts - (options * (k - 1) + 1)
+        candidates, types = instance.candidates, instance.types
+        options = np.bincount(candidates.members, minlength=types.count)
+        free = np.bincount(candidates.members, candidates.cost[candidates.candidate_of_pair()] == 0, types.count) > 0
+        return spare_rows(types.counts, options, free, k, stays=k)
 
     def _apply(self, instance: Instance) -> Kernelized:
         types, candidates = instance.types, instance.candidates

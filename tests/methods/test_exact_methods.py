@@ -57,7 +57,19 @@ def test_rows_that_are_alike_are_no_more_sets() -> None:
     assert found.exact_objective == 2 * 1 + 2 * 2
 
 
-@pytest.mark.parametrize("seed", range(12))
+def test_six_types_of_any_number_of_rows_and_columns() -> None:
+    """Five types of 2,000 rows stay as they are, but for what the two odd rows can need."""
+    draw = random.Random(6)
+    types = [tuple(draw.choice("ab") for _ in range(60)) for _ in range(6)]
+    rows = [row for row, copies in zip(types, (2, *[2_000] * 5), strict=True) for _ in range(copies)]
+    frame = pl.DataFrame(rows, schema=[f"q{j}" for j in range(60)], orient="row")
+    found = km.solve(km.Problem(km.Table.from_frame(frame, frame.columns), km.KAnonymity(4)), method="subset_dp")
+    assert found.is_optimal
+    differ = [sum(a != b for a, b in zip(types[0], other, strict=True)) for other in types[1:]]
+    assert found.exact_objective == 4 * min(differ)  # with two rows of the type that is nearest
+
+
+@pytest.mark.parametrize("seed", [120, *range(11)])  # 120: kinds of several row types, one of which costs nothing
 @pytest.mark.parametrize("suppressed_rows", ["strict", "exempt"])
 def test_the_kernel_keeps_the_optimum(seed: int, suppressed_rows: SuppressedRows) -> None:
     draw = random.Random(seed)
