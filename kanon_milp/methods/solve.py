@@ -157,7 +157,6 @@ def solve(
         on_stage, on_progress = telling(line, on_stage, on_progress)
         clock = Clock(on_stage)
         limit = limit_of(clock, options, stop)
-        enumerated = named is None or named.candidates
         threads = options.threads if options.threads == 1 or can_begin_processes() else 1
 
         def begun(problem: Problem) -> Session:
@@ -167,7 +166,7 @@ def solve(
                     clock,
                     reduced=chosen.reduced,
                     merge=True,
-                    enumerated=enumerated,
+                    enumerated=named is None or named.candidates or bool(side_constraints(problem)),
                     small_groups=named is not None and named.small_groups and not side_constraints(problem),
                     priced=named is None or named.name == "search",
                     limit=limit,
