@@ -311,21 +311,27 @@ def bench_run(
     raise typer.Exit(code)
 
 
-@bench.command("report", cls=Command, epilog=examples("bench report study"))
+@bench.command("report", cls=Command, epilog=examples("bench report study", "bench report old new --out both"))
 def bench_report(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a study's results.")],
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders of studies' results.")],
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder of the page; default: that of the results.")
+    ] = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Write the page of a study: report.html.
 
-    Its pictures (SVG, PDF) and tables (CSV, LaTeX) go beside it.
+    Its pictures (SVG, PDF) and tables (CSV, LaTeX) go beside it. Several folders, such as those of two versions of a
+    solver, are compared on one page.
     """
     from kanon_milp.studies.bench.checks import judged
-    from kanon_milp.studies.bench.running import read_folder
+    from kanon_milp.studies.bench.running import read_folders
     from kanon_milp.studies.pages.bench_page import write_bench_page
 
-    frame = judged(read_folder(folder))
-    written, *_ = write_bench_page(frame, folder / "report.html")
+    if out is None and len(folders) > 1:
+        raise InputError("name the folder of a page that compares results: --out DIR")
+    frame = judged(read_folders(folders))
+    written, *_ = write_bench_page(frame, (out or folders[0]) / "report.html")
     code = _show(frame, quiet=quiet)
     if not quiet:
         display.say(f"written     {written}, pictures and tables beside it")

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from kanon_milp.errors import InputError, nearest
+from kanon_milp.errors import InputError, nearest, unreadable
 from kanon_milp.methods import registry
 from kanon_milp.methods.description import sha256_of
 from kanon_milp.methods.result import NO_SOLVER
@@ -75,6 +75,7 @@ class Run:
     parameters: Mapping[str, Any]
     plugins: Sequence[str]
     repeat: str
+    program: Mapping[str, str] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -138,6 +139,7 @@ def _runs(study: Study, instance: Instance, ways: Ways) -> Iterator[Run]:
                 "time_limit": ways.time_limit,
                 "memory_limit": study.memory_limit,
                 "parameters": dict(study.parameters),
+                **({"program": dict(solver.program)} if solver.program else {}),
             }
             yield _run(study, instance, what)
 
@@ -167,7 +169,7 @@ def _expanded(study: Study, number: int, entry: Mapping[str, Any]) -> list[Insta
     kind = kinds[0]
     others = {
         "model": {"model"},
-        "mps": {"mps", "known"},
+        "mps": {"mps", "known", "solu"},
         "generate": {"generate", "sizes", "seeds", "answer", "parameters"},
         "data": {"data", "privacy", "recoding", "problem", "known", "vary"},
     }
@@ -177,6 +179,11 @@ def _expanded(study: Study, number: int, entry: Mapping[str, Any]) -> list[Insta
     if kind == "generate":
         return list(_generated(where, entry))
     found = list(_written_out(study, where, entry) if kind == "data" else _files(study, where, entry, kind))
+    if "solu" in entry:
+        if "known" in entry:
+            raise InputError(f"{where}: solu, or known, not both")
+        values = read_solu((study.path.parent / entry["solu"]).resolve())
+        return [replace(each, known=values.get(each.name.rpartition(",")[2])) for each in found]
     return _with_known(where, entry["known"], found) if "known" in entry else found
 
 
@@ -196,6 +203,31 @@ def _with_known(where: str, known: Mapping[str, Any], found: Sequence[Instance])
             shown = ", ".join(names[:MOST_NAMES]) + (", ..." if len(names) > MOST_NAMES else "")
             raise InputError(f'{where}: known: no instance of this entry is called "{name}"; there are {shown}')
     return [replace(each, known=_known(f"{where}: {each.name}", known.get(each.name, {}))) for each in found]
+
+
+def read_solu(path: Path) -> dict[str, str | None]:
+    """What a file of known values says of each instance, as MIPLIB writes them: =opt= NAME VALUE, =inf= NAME, =unbd=
+    NAME; of =best= and =unkn= nothing is known to be the optimum. Raises InputError for a file that is none."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: {unreadable(error)}") from None
+    found: dict[str, str | None] = {}
+    for number, line in enumerate(lines, 1):
+        match line.partition("#")[0].split():
+            case []:
+                continue
+            case ["=opt=", name, value]:
+                found[name] = str(exact_parameter(value, f"{path}: line {number}: value"))
+            case ["=inf=", name, *_]:
+                found[name] = INFEASIBLE
+            case ["=unbd=", name, *_]:
+                found[name] = UNBOUNDED
+            case ["=best=" | "=unkn=" | "=feas=", name, *_]:
+                found[name] = None
+            case _:
+                raise InputError(f"{path}: line {number}: not a known value such as =opt= NAME VALUE")
+    return found
 
 
 def _files(study: Study, where: str, entry: Mapping[str, Any], kind: str) -> Iterator[Instance]:

@@ -50,12 +50,14 @@ SCHEMA: dict[str, Any] = {
     **dict.fromkeys(("seconds", "cpu_seconds", "build_seconds", "handover_seconds", "solve_seconds"), pl.Float64),
     "peak_bytes": pl.Int64,
     "trajectory": TRAJECTORY,
+    "nodes": pl.Int64,
+    **dict.fromkeys(("root_bound", "root_seconds"), pl.Float64),
     **dict.fromkeys(("package_version", "solver_version", "git", "python", "os", "cpu"), pl.String),
     **dict.fromkeys(("cores", "memory"), pl.Int64),
     **dict.fromkeys(("host", "started"), pl.String),
 }
 TIMES = ("seconds", "cpu_seconds", "build_seconds", "handover_seconds", "solve_seconds", "peak_bytes", "trajectory",
-         "started", "host")  # fmt: skip
+         "root_seconds", "started", "host")  # fmt: skip
 """Columns that differ from one time to the next."""
 
 
@@ -105,6 +107,18 @@ class Folder:
 def frame_of(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     """Rows as a data frame with all columns."""
     return pl.DataFrame([{name: row.get(name) for name in SCHEMA} for row in rows], schema=SCHEMA)
+
+
+def read_folders(paths: Sequence[Path]) -> pl.DataFrame:
+    """The rows of one folder; of several with the column `results`, the name of the folder, as one more thing that
+    settings differ in. Raises InputError for folders of one name."""
+    if len(paths) == 1:
+        return read_folder(paths[0])
+    names = [path.resolve().name for path in paths]
+    if len(set(names)) < len(names):
+        raise InputError(f"{', '.join(map(str, paths))}: folders that are compared need different names")
+    frames = [read_folder(path).with_columns(results=pl.lit(name)) for path, name in zip(paths, names, strict=True)]
+    return pl.concat(frames, how="diagonal")
 
 
 def read_folder(path: Path) -> pl.DataFrame:

@@ -3,7 +3,8 @@
 A *setting* is what is compared: formulation, method, solver, its options, threads. A *case* is what settings are
 compared on: an instance, a seed, a permutation, a time limit. A run is *solved* where it has ended by itself with a
 proof (optimal, infeasible or unbounded), or with what it was to measure, and nothing is wrong with it; it has *failed*
-where it ended in an error, a crash or for want of memory.
+where it ended in an error, a crash or for want of memory. Runs of several folders have the folder's name in the column
+`results`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -18,23 +20,27 @@ import polars as pl
 from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
+from kanon_milp.studies.bench.plan import FROM_FILE
+from kanon_milp.studies.bench.study import PROGRAM
 from kanon_milp.system.arrays import Floats
 
-SETTING = ("formulation", "method", "solver", "options", "threads")
+SETTING = ("formulation", "method", "solver", "options", "threads", "results")
 CASE = ("instance", "seed", "permutation", "time_limit")  # a run that failed may know no more of its instance
 NEEDED = (
-    *("run", "study", "family", "n", "m", "t_in", "k", "memory_limit", *SETTING, *CASE),
-    *("ended", "message", "stop_reason", "proof", "objective", "bound", "gap", "defects", "known", "repeat"),
+    *("run", "study", "family", "n", "m", "t_in", "k", "memory_limit", *SETTING[:-1], *CASE),
+    *("ended", "message", "stop_reason", "proof", "objective", "bound", "gap", "defects", "known", "repeat", "sense"),
     *("seconds", "peak_bytes", "trajectory"),
     *("package_version", "solver_version", "git", "python", "os", "cpu", "cores", "memory", "host", "started"),
 )
 FAILED = ("error", "crashed", "memory")
 MEASURED = "measured"  # stop reason of a run that solves nothing
 SHIFT = 10.0  # seconds of the shifted geometric mean
+NODE_SHIFT = 100.0  # the same of nodes
 PENALTY = 10  # of PAR10
 LEAST = 0.01  # seconds: shorter runs count as so long where times are divided, or on a logarithmic axis
 
 Point = tuple[float, float | None, float | None]  # seconds, incumbent, bound
+Pair = tuple[float | None, float | None]
 
 
 def with_outcomes(frame: pl.DataFrame) -> pl.DataFrame:
@@ -47,6 +53,10 @@ def with_outcomes(frame: pl.DataFrame) -> pl.DataFrame:
         raise InputError(f"a table of runs has a column {missing[0]}, this one has none")
     if frame.is_empty():
         raise InputError("the table of runs has no rows")
+    added = {"nodes": pl.Int64, "root_bound": pl.Float64, "root_seconds": pl.Float64, "results": pl.String}
+    frame = frame.with_columns(
+        pl.lit(None, kind).alias(name) for name, kind in added.items() if name not in frame.columns
+    )
     known = frame.select(SETTING).unique(maintain_order=True).rows()
     names = dict(zip(known, setting_names(known), strict=True))
     red = pl.col("defects").list.len().fill_null(0) > 0
@@ -61,11 +71,22 @@ def with_outcomes(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def setting_names(settings: Sequence[tuple[Any, ...]]) -> list[str]:
-    """A name for each setting, of what the settings differ in; the solver where they differ in nothing."""
+    """A name for each setting, of what the settings differ in; the solver where they differ in nothing.
+
+    Models that come as files have no formulation: beside one formulation they are the same settings.
+    """
+    formulation = SETTING.index("formulation")
+    own = {row[formulation] for row in settings} - {FROM_FILE}
+    if len(own) == 1:
+        settings = [(*row[:formulation], *own, *row[formulation + 1 :]) for row in settings]
     differ = [len({row[place] for row in settings}) > 1 for place in range(len(SETTING))]
     if not any(differ):
         differ[SETTING.index("solver")] = True
-    shown = [name for name in ("solver", "method", "formulation", "options", "threads") if differ[SETTING.index(name)]]
+    shown = [
+        name
+        for name in ("results", "solver", "method", "formulation", "options", "threads")
+        if differ[SETTING.index(name)]
+    ]
     parts = ((_part(name, row[SETTING.index(name)]) for name in shown) for row in settings)
     return [", ".join(filter(None, each)) for each in parts]
 
@@ -79,12 +100,15 @@ def _part(name: str, value: Any) -> str:
         found = json.loads(value or "{}")
     except ValueError:
         return str(value)
-    return " ".join(f"{key}={each}" for key, each in found.items()) if isinstance(found, Mapping) else str(value)
+    if not isinstance(found, Mapping):
+        return str(value)
+    hidden = PROGRAM[1:] if "command" in found else ()  # a command is known by its name
+    return " ".join(f"{key}={each}" for key, each in found.items() if key not in hidden)
 
 
-def shifted_geometric_mean(name: str) -> pl.Expr:
+def shifted_geometric_mean(name: str, shift: float = SHIFT) -> pl.Expr:
     """exp(mean of ln(v + s)) - s of a column."""
-    return (pl.col(name) + SHIFT).log().mean().exp() - SHIFT
+    return (pl.col(name) + shift).log().mean().exp() - shift
 
 
 def charged_seconds(frame: pl.DataFrame, unsolved: int = 1) -> pl.Series:
@@ -125,31 +149,68 @@ def primal_dual_integral(steps: tuple[Floats, Floats], limit: float) -> float:
     return float((np.diff(edges) * values).sum())
 
 
-def run_steps(frame: pl.DataFrame) -> list[tuple[Floats, Floats]]:
-    """The gap over time of each run; from its end on it is 0 where the run is solved."""
+def best_values(frame: pl.DataFrame) -> list[float | None]:
+    """Of each run what is known of its instance's optimum: the optimum that the study states, else the best objective
+    of all runs on it with which nothing is wrong; None without one."""
+    best: dict[str, float] = {}
+    rows = frame.select("instance", "known", "objective", "sense", "red").rows(named=True)
+    for row in rows:
+        if row["objective"] is not None and not row["red"]:
+            better = max if row["sense"] == "max" else min
+            best[row["instance"]] = better(best.get(row["instance"], row["objective"]), row["objective"])
+    return [_number(row["known"], best.get(row["instance"])) for row in rows]
+
+
+def _number(known: str | None, default: float | None) -> float | None:
+    try:
+        return default if known is None else float(Fraction(known))
+    except ValueError:  # infeasible, unbounded
+        return default
+
+
+def run_steps(frame: pl.DataFrame, side: str = "both") -> list[tuple[Floats, Floats]]:
+    """The gap over time of each run; from its end on it is 0 where the run is solved.
+
+    side: both, between incumbent and bound; primal, between incumbent and best value; dual, between best value and
+    bound.
+    """
     found = []
-    for row in frame.select("trajectory", "seconds", "solved", "objective", "bound").iter_rows(named=True):
-        points = [(each["seconds"], each["incumbent"], each["bound"]) for each in row["trajectory"] or ()]
-        known = row["objective"] is not None and row["bound"] is not None
-        last = 0.0 if row["solved"] else gap_of(row["objective"], row["bound"]) if known else None
-        found.append(gap_steps(points, float(row["seconds"] or 0.0), last))
+    columns = ("trajectory", "seconds", "solved", "objective", "bound")
+    for row, best in zip(frame.select(columns).iter_rows(named=True), best_values(frame), strict=True):
+
+        def seen(upper: float | None, lower: float | None, best: float | None = best) -> Pair:
+            return (best if side == "dual" else upper), (best if side == "primal" else lower)
+
+        points = [(each["seconds"], *seen(each["incumbent"], each["bound"])) for each in row["trajectory"] or ()]
+        last = seen(row["objective"], row["bound"])
+        gap = 0.0 if row["solved"] else None if None in last else gap_of(*last)
+        found.append(gap_steps(points, float(row["seconds"] or 0.0), gap))
     return found
 
 
 def summary(frame: pl.DataFrame) -> pl.DataFrame:
-    """A row a setting, best shifted geometric mean first: runs, solved, failed, red, mean, par10, integral; and how
-    many times the best setting's each of the last three is (solved: the share of the best's), null where the settings
-    were not run on the same cases.
+    """A row a setting, best shifted geometric mean first: runs, solved, failed, red, mean, par10, integral; how many
+    times the best setting's each of the last three is (solved: the share of the best's), null where the settings were
+    not run on the same cases; and primal, dual, nodes, root_gap, root_seconds.
 
     frame: of `with_outcomes`. mean: shifted geometric mean of the seconds with the time limit where not solved. par10:
-    mean of the seconds with ten times the limit where not solved. integral: mean primal-dual integral, seconds.
+    mean of the seconds with ten times the limit where not solved. integral, primal, dual: mean integrals of the gap
+    between incumbent and bound, incumbent and best value, best value and bound, in seconds. nodes: shifted geometric
+    mean over the runs whose log says them; root_gap, root_seconds: means over those whose log says them.
     """
     limits = frame["time_limit"].to_list()
-    integrals = [primal_dual_integral(steps, limit) for steps, limit in zip(run_steps(frame), limits, strict=True)]
+    sides = {"integral": "both", "primal": "primal", "dual": "dual"}
+    integrals = {
+        name: [primal_dual_integral(steps, limit) for steps, limit in zip(run_steps(frame, side), limits, strict=True)]
+        for name, side in sides.items()
+    }
+    roots = zip(best_values(frame), frame["root_bound"].to_list(), strict=True)
+    root_gaps = [None if None in pair else gap_of(*pair) for pair in roots]
     charged = frame.with_columns(
         charged_seconds(frame).alias("charged"),
         charged_seconds(frame, PENALTY).alias("penalized"),
-        pl.Series("integral", integrals, dtype=pl.Float64),
+        pl.Series("root_gap", root_gaps, dtype=pl.Float64),
+        *(pl.Series(name, values, dtype=pl.Float64) for name, values in integrals.items()),
     )
     found = charged.group_by("setting", maintain_order=True).agg(
         pl.len().alias("runs"),
@@ -158,7 +219,9 @@ def summary(frame: pl.DataFrame) -> pl.DataFrame:
         pl.col("red").sum(),
         shifted_geometric_mean("charged").alias("mean"),
         pl.col("penalized").mean().alias("par10"),
-        pl.col("integral").mean(),
+        pl.col("integral", "primal", "dual").mean(),
+        shifted_geometric_mean("nodes", NODE_SHIFT).alias("nodes"),
+        pl.col("root_gap", "root_seconds").mean(),
     )
     ratios = [_ratio(pl.col(name), pl.col(name).min()).alias(f"{name}_ratio") for name in ("mean", "par10", "integral")]
     share = _ratio(pl.col("solved"), pl.col("solved").max()).alias("solved_ratio")

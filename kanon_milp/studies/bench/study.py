@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
@@ -15,7 +16,8 @@ from kanon_milp.errors import InputError, nearest, own_code
 from kanon_milp.formulations import get_formulation
 from kanon_milp.methods.registry import known_name
 from kanon_milp.problem.arguments import exists, file_path
-from kanon_milp.solvers.adapter import MAX_SEED
+from kanon_milp.solvers.adapter import MAX_SEED, SolverAdapter
+from kanon_milp.solvers.command import CommandAdapter, read_command
 from kanon_milp.studies import families
 from kanon_milp.studies.bench.kinds import KINDS, Kind
 from kanon_milp.studies.model_files import parse_toml
@@ -51,6 +53,13 @@ class SolverEntry(Entry):
     where = "[[solvers]]"
     name: str = key("as in solve --solver")
     options: Arguments = key("options that the solver gets as they are")
+    executable: str = key("path of the solver's executable, beside the study or anywhere: for cbc")
+    command: str = key("or a solver of your own: a command with {model}, {solution}, {seconds}, {threads} and {seed}")
+    optimal: str = key(
+        "regular expression for what the command prints where it says optimal; without it, it proves nothing"
+    )
+    infeasible: str = key("the same for infeasible")
+    bound: str = key("the same for its bound, with one group around the number")
 
 
 class InstanceEntry(Entry):
@@ -63,7 +72,9 @@ class InstanceEntry(Entry):
     mps: str = key("or a model for solvers: .mps, .lp, .mps.gz or .lp.gz, or a pattern; solved without a table")
     generate: Annotated[str, one_of(lambda: tuple(families.FAMILIES))] = key("or a family of `kanon-milp generate`")
     sizes: Integers = key("sizes of the family; default: its own")
+    size: int = key("one size, in the place of sizes")
     seeds: Integers = key("seeds of the family; default [0]")
+    seed: int = key("one seed, in the place of seeds")
     answer: Annotated[str, one_of(lambda: get_args(families.Answer))] = key(
         "yes (default), no: infeasible ones, or imperfect: the best of imperfect solutions"
     )
@@ -72,6 +83,7 @@ class InstanceEntry(Entry):
     privacy: dict[str, Any] = key("... [instances.privacy] ...")
     recoding: dict[str, Any] = key("... [instances.recoding] ...")
     problem: dict[str, Any] = key("... [instances.problem]")
+    solu: str = key("of mps: file of known values as MIPLIB has them, =opt= NAME VALUE, beside the study")
     known: dict[str, Any] = key(
         "what is known: optimum = 12, infeasible = true or unbounded = true, and source; of several instances by name"
     )
@@ -107,10 +119,36 @@ class Content(Entry):
 
 @dataclass(frozen=True)
 class Solver:
-    """A solver of a study, with options."""
+    """A solver of a study, with options. program: how it is started, where the study says so: `executable`, or
+    `command` with patterns."""
 
     name: str
     options: Mapping[str, Any]
+    program: Mapping[str, str] = field(default_factory=dict)
+
+
+PROGRAM = ("executable", "command", "optimal", "infeasible", "bound")
+
+
+def adapter_of(name: str, program: Mapping[str, str]) -> SolverAdapter:
+    """The adapter of a solver of a study. Raises InputError for what is none."""
+    if "command" in program:
+        says = {word: pattern for word, pattern in program.items() if word in PROGRAM[2:]}
+        return CommandAdapter(name, read_command(program["command"], says))
+    if program and "executable" not in program:
+        raise InputError(f"{', '.join(program)}: patterns are for what a command prints")
+    return solvers.get(name, program.get("executable"))
+
+
+def _program(folder: Path, entry: Mapping[str, Any]) -> dict[str, str]:
+    """How a solver is started, the first word of it as an absolute path where there is such a file beside the study."""
+    found = {word: str(entry[word]) for word in PROGRAM if word in entry}
+    if (near := (folder / found.get("executable", ".")).resolve()).is_file():
+        found["executable"] = str(near)
+    first, _, rest = found.get("command", "").partition(" ")
+    if (near := (folder / first).resolve()).is_file():
+        found["command"] = f"{shlex.quote(str(near))} {rest}"
+    return found
 
 
 @dataclass(frozen=True)
@@ -153,6 +191,10 @@ def read_study(path: str | Path) -> Study:
         raise InputError(f"{path}: no such study file")
     content = parse_toml(path)
     given = content.get("instances")
+    for table in given if isinstance(given, list) else ():
+        for one, several in (("size", "sizes"), ("seed", "seeds")):  # as in the library's list
+            if isinstance(table, dict) and one in table and several not in table:
+                table[several] = [table.pop(one)]
     for table in (content, *(given if isinstance(given, list) else ())):
         if isinstance(table, dict) and isinstance(table.get("solvers"), list):
             table["solvers"] = [{"name": each} if isinstance(each, str) else each for each in table["solvers"]]
@@ -188,11 +230,19 @@ def read_study(path: str | Path) -> Study:
 
 
 def _ways(path: Path, kind: Kind, found: Mapping[str, Any]) -> Ways:
-    asked = [Solver(each.get("name", ""), each.get("options", {})) for each in found.get("solvers", [])]
+    asked = [
+        Solver(each.get("name", ""), each.get("options", {}), _program(path.parent, each))
+        for each in found.get("solvers", [])
+    ]
+    commands = [solver.name for solver in asked if "command" in solver.program]
+    if len(set(commands)) < len(commands) or set(commands) & set(solvers.BUILT_IN):
+        raise InputError(f"{path}: solvers: each command needs a name of its own: {', '.join(commands)}")
     for number, solver in enumerate(asked, 1):
         if not solver.name:
             raise InputError(f"{path}: [[solvers]] number {number}: name is missing")
-        _named(path, "solvers", lambda name=solver.name: solvers.get(name))
+        if "command" in solver.program and "executable" in solver.program:
+            raise InputError(f"{path}: [[solvers]] number {number}: executable, or command, not both")
+        _named(path, "solvers", lambda solver=solver: adapter_of(solver.name, solver.program))
     formulations = _texts(path, "formulations", found.get("formulations", ["strong"]))
     for name in formulations:
         _named(path, "formulations", lambda name=name: get_formulation(name))

@@ -178,7 +178,7 @@ def row_of(task: Mapping[str, Any]) -> dict[str, Any]:
     """What the row of a run says before the run has said anything."""
     return {
         **{key: task[key] for key in COPIED},
-        "options": json.dumps(dict(task["options"]), sort_keys=True),
+        "options": json.dumps({**task["options"], **task.get("program", {})}, sort_keys=True),
         "stop_reason": "error",
         "proof": "none",
         "defects": [],

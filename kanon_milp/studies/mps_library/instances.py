@@ -94,12 +94,14 @@ class Entry(BaseModel):
 def read_list(path: Path = LIST) -> list[Entry]:
     """The instances of a list. Raises InputError for an unknown key or value, and for a name that occurs twice."""
     content = parse_toml(path)
-    given = content.pop("instance", None)
+    given = content.pop("instance", None) or content.pop("instances", None)
     if content or not isinstance(given, list) or not given:
         raise InputError(f"{path}: a list of instances consists of tables [[instance]] and nothing else")
     found: dict[str, Entry] = {}
     for number, each in enumerate(given, 1):
         where = f"{path}: [[instance]] number {number}"
+        if isinstance(each, dict) and "generate" in each:  # as studies say it
+            each.setdefault("family", each.pop("generate"))
         try:
             entry = Entry.model_validate(each)
         except ValidationError as error:

@@ -154,6 +154,11 @@ SUMMARY = (
     ("× best", "par10_ratio", 2),
     ("integral, s", "integral", 2),
     ("× best", "integral_ratio", 2),
+    ("primal, s", "primal", 2),
+    ("dual, s", "dual", 2),
+    ("nodes", "nodes", 1),
+    ("root gap", "root_gap", 4),
+    ("root, s", "root_seconds", 2),
     ("failed", "failed", 0),
     ("red", "red", 0),
 )
@@ -193,6 +198,9 @@ ALL = (
     Head("seconds", "number", 2),
     Head("limit", "number"),
     Head("MB", "number"),
+    Head("nodes", "number"),
+    Head("root bound", "number"),
+    Head("root, s", "number", 2),
 )
 
 
@@ -209,6 +217,9 @@ def _rows(runs: pl.DataFrame) -> Iterable[list[Any]]:
             row["seconds"],
             row["time_limit"],
             None if peak is None else peak / 1e6,
+            row["nodes"],
+            Cell(_plain(row["root_bound"]), row["root_bound"]),
+            row["root_seconds"],
         ]
 
 

@@ -74,6 +74,36 @@ def test_the_gap_is_a_share_of_the_larger_number(incumbent: float | None, bound:
     assert statistics.gap_of(incumbent, bound) == pytest.approx(gap)
 
 
+def test_the_primal_and_the_dual_integral_by_hand() -> None:
+    # best value 8: primal gap 1 for 2 s, |10 - 8| / 10 for 3 s, 0 for 5 s; dual gap 1 for 2 s, 3 / 8 for 8 s
+    told = [point(2.0, 10.0, 5.0), point(5.0, 8.0, 5.0)]
+    run = {"trajectory": told, "seconds": 10.0, "proof": "bound", "objective": 8.0, "bound": 5.0, "time_limit": 10.0}
+    found = statistics.summary(
+        statistics.with_outcomes(frame({**run, "root_bound": 4.0, "nodes": 10, "root_seconds": 2}))
+    )
+    assert found["primal"].to_list() == pytest.approx([2 + 3 * 0.2])
+    assert found["dual"].to_list() == pytest.approx([2 + 8 * 3 / 8])
+    assert found["root_gap"].to_list() == pytest.approx([0.5])
+    assert found["nodes"].to_list() == pytest.approx([10])
+
+
+def test_the_best_value_is_the_known_one_or_the_best_that_nothing_is_wrong_with() -> None:
+    rows: list[dict[str, object]] = [{"objective": 8.0}, {"objective": 7.0, "defects": ["wrong"]}, {"objective": 9.0}]
+    for sense, best in (("min", 8.0), ("max", 9.0), (None, 8.0)):
+        runs = statistics.with_outcomes(frame(*(row | {"sense": sense} for row in rows)))
+        assert statistics.best_values(runs) == [best] * 3
+    runs = statistics.with_outcomes(frame(*(row | {"known": "15/2"} for row in rows)))
+    assert statistics.best_values(runs) == [7.5] * 3
+
+
+def test_models_and_files_are_compared_where_there_is_one_formulation() -> None:
+    others: tuple[dict[str, str], ...] = ({}, {"instance": "b", "formulation": "file"})
+    rows = [{"solver": name, **of} for name in ("highs", "scip") for of in others]
+    found = statistics.summary(statistics.with_outcomes(frame(*rows)))
+    assert found["setting"].to_list() == ["highs", "scip"]
+    assert found["mean_ratio"].to_list() == [1.0, 1.0]
+
+
 def test_infinite_bounds_count_as_missing() -> None:
     assert statistics.gap_of(5, -math.inf) == 1
     assert statistics.gap_of(math.nan, 5) == 1

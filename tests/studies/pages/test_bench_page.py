@@ -74,7 +74,7 @@ def test_tables_hold_the_numbers(written: dict[str, Path]) -> None:
         "the verifier found 2 violations; another optimum than highs",
     ]
     latex = written["summary.tex"].read_text()
-    assert latex.startswith("\\begin{tabular}{lrrrrrrrrrrr}\n\\toprule\nsetting & runs & solved")
+    assert latex.startswith("\\begin{tabular}{lrrrrrrrrrrrrrrrr}\n\\toprule\nsetting & runs & solved")
     assert latex.count("\\\\") == 5
     assert r"census\_100\_0" in written["runs.tex"].read_text()
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import Any
 
 from kanon_milp.methods.description import describe_problem
 from kanon_milp.problem.exact import plain
 from kanon_milp.problem.problem import Problem
+from kanon_milp.studies.bench.logs import Search
 
 READY, POINT, DONE, ANSWER = "ready", "point", "done", "answer"
 
@@ -48,7 +49,7 @@ class Measured:
 
     objective, bound: exact, in the sense and sign of the problem or file. sense: its own, min or max. defects: what is
     wrong with it, in sentences. warnings: what was said of the file while it was read. sizes: those of the table below.
-    seconds: build, handover and solve.
+    seconds: build, handover and solve. search: what the solver's log says, its bound in the unit and sign of bound.
     """
 
     stop_reason: str
@@ -64,6 +65,7 @@ class Measured:
     problem: Mapping[str, Any] = field(default_factory=dict)
     sizes: Mapping[str, int | None] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
+    search: Search = field(default_factory=Search)
 
     def as_row(self) -> dict[str, Any]:
         """The columns of the row that are known here."""
@@ -84,6 +86,7 @@ class Measured:
             "solver_version": self.solver_version,
             **self.problem,
             **self.sizes,
+            **asdict(self.search),
             **{f"{step}_seconds": seconds for step, seconds in self.seconds.items()},
         }
 

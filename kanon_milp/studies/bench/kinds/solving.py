@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import tempfile
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,8 +42,10 @@ from kanon_milp.solvers.model import check_numbers
 from kanon_milp.solvers.proof import INTEGRAL_GAP, Grid, slack
 from kanon_milp.studies.bench.checks import CheckedPoint, check_point, check_unbounded
 from kanon_milp.studies.bench.kinds import Measured, Teller, facts
+from kanon_milp.studies.bench.logs import LOGGED, Search, read_search
 from kanon_milp.studies.bench.plan import ALONE, UNBOUNDED
 from kanon_milp.studies.bench.sources import SolverModel, model_of, problem_of, sign_of
+from kanon_milp.studies.bench.study import adapter_of
 from kanon_milp.system.arrays import Floats, Ints
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import Over
@@ -159,7 +163,7 @@ INFEASIBLE_BUT = "says infeasible, which a verified table refutes"
 def solving(task: Mapping[str, Any], tell: Teller) -> Measured:
     """The kind "solve": solve and check. Raises InputError for bad input, SolverError for a solver that fails."""
     name = task["solver"]
-    adapter = Recording(solvers.get(solvers.DEFAULT if name == NO_SOLVER else name), task["permutation"])
+    adapter = Recording(_adapter(solvers.DEFAULT if name == NO_SOLVER else name, task), task["permutation"])
     if name != NO_SOLVER:
         check_available(adapter)
     given = model_of(task["source"])
@@ -169,6 +173,10 @@ def solving(task: Mapping[str, Any], tell: Teller) -> Measured:
     if task["method"] == ALONE:
         return _solve_alone(problem, adapter, task, tell)
     return _solve_problem(problem, adapter, task, tell)
+
+
+def _adapter(name: str, task: Mapping[str, Any]) -> SolverAdapter:
+    return adapter_of(name, task.get("program", {}))
 
 
 def _solve_problem(problem: Problem, adapter: Recording, task: Mapping[str, Any], tell: Teller) -> Measured:
@@ -199,7 +207,7 @@ def started(task: Mapping[str, Any], tell: Teller) -> Measured:
     """The kind "started": a solver on the strong model of all candidates, handed the table that `method="search"` finds
     in so many seconds before the clock starts. Raises SolverError without one."""
     problem = problem_of(task["source"])
-    adapter = Recording(solvers.get(task["solver"]), task["permutation"])
+    adapter = Recording(_adapter(task["solver"], task), task["permutation"])
     seconds = float(task["parameters"]["start_seconds"])
     start = solve(problem, method="search", time_limit=seconds, seed=task["seed"])
     if start.placed is None:
@@ -277,6 +285,21 @@ def _options(task: Mapping[str, Any], *, integral: bool) -> SolverOptions:
     )
 
 
+def _answered(
+    adapter: Recording, model: LinearModel, options: SolverOptions, on_progress: OnProgress
+) -> tuple[SolverResult, Search]:
+    """The solver's answer, and what its log says of its search where that can be read; of a minimization."""
+    if adapter.engine not in LOGGED:
+        return adapter.solve(model, options, on_progress=on_progress), Search()
+    with tempfile.TemporaryDirectory(prefix="kanon_milp_log_") as folder:
+        path = Path(folder) / "solver.log"
+        answer = adapter.solve(model, replace(options, log_file=path), on_progress=on_progress)
+        if not path.is_file():
+            return answer, Search()
+        with path.open(errors="replace") as lines:
+            return replace(answer, options=options), read_search(adapter.engine, lines, model.offset)
+
+
 def _solve_alone(problem: Problem, adapter: Recording, task: Mapping[str, Any], tell: Teller) -> Measured:
     """The solver alone on the presolved problem's model, once, with nothing beside it: no bound, no start, no second
     look, no settings but those of the study."""
@@ -316,12 +339,16 @@ def _solve_alone(problem: Problem, adapter: Recording, task: Mapping[str, Any], 
         tell.point(scale.to_problem(point.incumbent), scale.to_problem(point.bound))
 
     with clock.step("solve"):
-        answer = adapter.solve(compiled.linear, replace(options, time_limit=limit.seconds), on_progress=show)
+        answer, search = _answered(adapter, compiled.linear, replace(options, time_limit=limit.seconds), show)
     tell.point(scale.to_problem(answer.objective), scale.to_problem(answer.bound))
     tell.done()
     linear = compiled.linear
     known = replace(
-        known, sizes={**known.sizes, **_sizes(linear)}, seconds=_steps(clock.total()), message=answer.message
+        known,
+        sizes={**known.sizes, **_sizes(linear)},
+        seconds=_steps(clock.total()),
+        message=answer.message,
+        search=replace(search, root_bound=scale.to_problem(search.root_bound)),
     )
     point = check_point(linear, answer.x)
     defects, found = _claims(answer, point), None
@@ -391,10 +418,11 @@ def _solve_file(given: SolverModel, adapter: Recording, task: Mapping[str, Any],
     tell.ready()
     clock = Clock()
     with clock.step("solve"):
-        answer = adapter.solve(
+        answer, search = _answered(
+            adapter,
             linear,
             _options(task, integral=steps == 1),
-            on_progress=lambda point: told(point.incumbent, point.bound),
+            lambda point: told(point.incumbent, point.bound),
         )
     told(answer.objective, answer.bound)
     tell.done()
@@ -407,6 +435,7 @@ def _solve_file(given: SolverModel, adapter: Recording, task: Mapping[str, Any],
         message=answer.message,
         sizes=_sizes(linear),
         seconds=_steps(clock.seconds),
+        search=replace(search, root_bound=None if search.root_bound is None else sign * search.root_bound + 0.0),
     )
     defects, safe = _claims(answer, point, sign), scale.grid.safe(answer.bound)
     objective, bound = (None if value is None else sign * value for value in (point.objective, safe))
