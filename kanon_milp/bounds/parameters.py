@@ -202,6 +202,16 @@ class GroupBoundParameters:
     nodes: int = number(300_000, "of the search for one seed in a proof, at most", least=1)
 
 
+@parameters("group_proof")
+@dataclass(frozen=True)
+class GroupProofParameters:
+    """The proof in rational numbers that no table loses less. Tuned on tables of 8 to 20 rows."""
+
+    groups: int = number(20_000, "up to which it is tried")
+    nodes: int = number(5_000, "of its search, at most")
+    share: float = number(0.3, "of the time left, at most", most=1)
+
+
 @parameters("cut_rounds")
 @dataclass(frozen=True)
 class RoundParameters:

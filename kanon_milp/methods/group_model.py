@@ -10,6 +10,8 @@ import numpy as np
 import pyomo.core as pyo
 from pyomo.common.gc_manager import PauseGC
 
+from kanon_milp.bounds.group_costs.exact_partitions import Groups, better_partition
+from kanon_milp.bounds.parameters import GroupProofParameters
 from kanon_milp.errors import InputError
 from kanon_milp.formulations.compact_groups import build_compact
 from kanon_milp.formulations.whole_groups import GroupColumns, build_whole_groups
@@ -23,6 +25,7 @@ from kanon_milp.solvers import StopReason
 from kanon_milp.solvers.checked import solve_checked
 from kanon_milp.solvers.proof import INTEGRAL_GAP, Grid
 from kanon_milp.solvers.pyomo_arrays import to_arrays
+from kanon_milp.system.arrays import Ints
 from kanon_milp.system.limit import Over
 
 FORMULATIONS = {"strong": build_whole_groups, "groups": build_whole_groups, "compact": build_compact}
@@ -76,5 +79,29 @@ def solve_group_model(session: GroupSession) -> Result:
         tracker.higher(safe * unit, answer.backed_by)
     if answer.stop_reason is StopReason.INFEASIBLE:
         return session.end_infeasible(answer.backed_by)
+    if not exact and tracker.best is not None:
+        with session.clock.step("bound"):
+            exact = _proven_exactly(session, columns)
     size = (linear.variables, linear.constraints)
     return session.finish(answer.stop_reason.value, answer.message, size=size, rough=None if exact else unit)
+
+
+def _proven_exactly(session: GroupSession, columns: GroupColumns) -> bool:
+    """Whether it is proven in rational numbers that no table costs less than the best one."""
+    params, instance, tracker = session.parameters.of(GroupProofParameters), session.instance, session.tracker
+    if len(columns.groups) > params.groups or session.limit.over:
+        return False
+    member = np.zeros((len(instance.of_row), len(columns.groups)), np.bool_)
+    for g, rows in enumerate(columns.groups):
+        member[list(rows), g] = True
+    groups = Groups.at_relaxation(member, columns.costs, len(instance.of_row) // instance.least)
+    if groups is None or tracker.best is None:
+        return False
+
+    def better(chosen: Ints) -> None:
+        tracker.better(instance.table(member[:, chosen].argmax(axis=1)))
+
+    cost, complete = better_partition(groups, tracker.best.cost, params, session.limit.share(params.share), better)
+    if complete:
+        tracker.higher(cost, ("own bound",))
+    return complete

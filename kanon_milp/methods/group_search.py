@@ -13,9 +13,12 @@ import numpy as np
 
 from kanon_milp.bounds.group_costs.bound import CostBound
 from kanon_milp.bounds.group_costs.boxes import BoxPricing
+from kanon_milp.bounds.group_costs.exact_partitions import Groups, better_partition
 from kanon_milp.bounds.group_costs.pricing import GroupPricing, SquarePricing
 from kanon_milp.bounds.narrowest_boxes import narrowest_bound
+from kanon_milp.bounds.parameters import GroupProofParameters
 from kanon_milp.formulations.restricted import solve_restricted
+from kanon_milp.formulations.whole_groups import number_of_sets, possible_groups
 from kanon_milp.heuristics.boxes import cut_boxes, improved_boxes
 from kanon_milp.heuristics.group_dive import Dive
 from kanon_milp.heuristics.group_partitions import FINE, Partitions, Pool, partition_model
@@ -393,12 +396,20 @@ class AllGroups(_GroupPhase):
         """A table that loses less than the best one has groups with a reduced cost below the gap alone."""
         known = _of(known)
         known.over, bound, params, session = True, known.bound, known.params, known.session
+        proof = known.get(GroupProofParameters)
         assert bound is not None
         if not bound.converged:
             return
         before, margin = known._cost, MARGIN * bound.priced.n
         short = limit.share(0.5)
-        rows, _, complete = bound.near(known.gap + margin, params.all_columns, params.all_nodes, short, every=True)
+        if number_of_sets(known.groups) <= proof.groups:
+            listed = [
+                np.pad(each, (0, known.largest - len(each)), constant_values=-1)
+                for each in possible_groups(known.groups)
+            ]
+            rows, complete = np.array(listed, np.int32), True
+        else:
+            rows, _, complete = bound.near(known.gap + margin, params.all_columns, params.all_nodes, short, every=True)
         if not complete or len(rows) > params.all_groups:
             return
         pool = Pool.of(np.concatenate([rows, known.table()]), bound.priced.costs)
@@ -411,6 +422,16 @@ class AllGroups(_GroupPhase):
         answer = solve_restricted(model, session.adapter, session.options, limit, start=start)
         if answer.x is not None:
             known.offer(pool.rows[answer.x > 0.5])
+        if answer.solved and bound.dual is not None and len(pool.rows) <= proof.groups:
+            exact = [known.groups.cost.exact(each[each >= 0].astype(np.int64)) for each in pool.rows]
+            groups, part = Groups.at_dual(pool.rows, exact, bound.dual), limit.share(proof.share)
+            cost, complete = better_partition(
+                groups, known._cost, proof, part, lambda chosen: known.offer(pool.rows[chosen])
+            )
+            if complete:
+                known.tracker.higher(cost, ("own bound",))
+                known.ended = True
+                return
         if answer.bound is not None:
             # costs were rounded to integers, by half of one at most for each group
             proven = Fraction(answer.bound - len(known.table())) * Fraction(scale) / int(FINE) * known.unit
@@ -433,8 +454,7 @@ def solve_group_search(session: GroupSession) -> Result:
     phases: Sequence[Phase] = [kind() for kind in PHASES]
     run_phases(known, phases)
     reason = "time_limit" if limit.over else "finished"
-    of_points = isinstance(session.instance.cost, NumericCost)  # certificates are of these
-    dual = known.bound.dual if known.bound is not None and of_points else None
+    dual = None if known.bound is None else known.bound.dual
     return session.finish(
         reason, "; ".join(known.notes), size=known.size, phases=tuple(known.log),
         rough=Fraction(known.unit) if known.rough else None, dual=dual,

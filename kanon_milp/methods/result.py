@@ -223,9 +223,9 @@ class Result:
         """
         seconds = math.inf if time_limit is None else real_number(time_limit, "time_limit", "a number of seconds")
         limit = Limit(time.perf_counter() + seconds, interrupt)
-        if self.problem.group_cost is not None:
-            return self._certify_groups()
         try:
+            if self.problem.group_cost is not None:
+                return self._certify_groups(limit)
             return certify_problem(self.problem, self.dual, self.required, limit)
         except Over:
             why = "it was interrupted" if limit.asked else "the time limit is too short"
@@ -233,13 +233,13 @@ class Result:
         except TooManyLevelVectorsError as error:
             raise NotProvenError(f"no certificate without a list of all level vectors: {error}") from None
 
-    def _certify_groups(self) -> Certificate:
-        from kanon_milp.bounds.group_costs.certificate import certify_squares
+    def _certify_groups(self, limit: Limit) -> Certificate:
+        from kanon_milp.bounds.group_costs.certificate import certify_groups
 
-        if self.group_dual is None:
-            why = "bounds of method search on sums of squares under k-anonymity have certificates, others do not"
+        if self.group_dual is None and self.exact_objective != 0:  # below 0 there is nothing to prove
+            why = "only bounds of method search on sums of squares and boxes under k-anonymity have certificates"
             raise NotProvenError(f"no certificate: there are no multipliers of whole groups; {why}")
-        return certify_squares(self.problem, self.group_dual)
+        return certify_groups(self.problem, self.group_dual, limit)
 
     def with_bound_of(self, certificate: Certificate) -> Result:
         """The result with the bound that a certificate of `certify` proves, where it says more than is known.

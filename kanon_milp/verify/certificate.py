@@ -22,6 +22,7 @@ import polars as pl
 from kanon_milp.errors import InputError, kind_of, printable
 from kanon_milp.problem.records import Label
 from kanon_milp.system.arrays import Ints
+from kanon_milp.verify.boxes import Boxes, BoxSearch
 from kanon_milp.verify.cells import ColumnRule, Rules
 from kanon_milp.verify.claims import (
     NUMBERS_OF_GROUPS,
@@ -48,7 +49,8 @@ from kanon_milp.verify.dual import (
 )
 from kanon_milp.verify.group_costs import LIMIT, CodedLimits
 from kanon_milp.verify.numbers import exact
-from kanon_milp.verify.squares import distances, square_bound
+from kanon_milp.verify.seeds import SeedSearch
+from kanon_milp.verify.squares import SquareSearch, distances
 from kanon_milp.verify.tables import BoundProblem, Original, RecodingData, SuppressedRows, TableData
 from kanon_milp.verify.whole_groups import is_of_groups, numbers_of_column, variation
 
@@ -119,7 +121,7 @@ def check_claim(
     described = {key: number for key, number in groups.items() if key in claim.problem}
     original = Original.of(table)
     if is_of_groups(recoding) or claim.version == OF_ROWS:
-        return _Expected.of_groups(original, recoding, requirements, suppressed_rows).check_squares(claim)
+        return _Expected.of_groups(original, recoding, requirements, suppressed_rows).check_groups(claim)
     most = group_needs(requirements, original, suppressed_rows).groups
     if "max_groups" in described and most is not None:
         described["max_groups"] = min(most, described["max_groups"] or most)
@@ -171,26 +173,31 @@ class _Expected:
     ) -> _Expected:
         """Where the cost is one of whole groups."""
         weights = getattr(recoding, "weights", {})
+        kind = getattr(recoding, "kind", None)
+        rules = Rules.of(table, recoding) if kind == "boxes" else Rules((), None)
+        if kind == "boxes":
+            more: dict[str, Any] = {"hierarchies": {rule.name: hierarchy_hash(rule) for rule in rules.columns}}
+        else:
+            more = {"cost": getattr(recoding, "cost", None), "standardize": getattr(recoding, "standardize", None)}
         described = {
             "quasi_identifiers": list(table.quasi_identifiers),
             "sensitive": list(table.sensitive),
             "requirements": list(requirements),
             "suppressed_rows": suppressed_rows,
             "recoding": {
-                "kind": getattr(recoding, "kind", None),
-                "cost": getattr(recoding, "cost", None),
-                "standardize": getattr(recoding, "standardize", None),
+                "kind": kind,
+                **more,
                 "weights": {name: str(exact(weights.get(name, 1), name)) for name in table.quasi_identifiers},
             },
         }
         needs = group_needs(requirements, table, suppressed_rows)
-        return cls(table, Rules((), None), described, needs, tuple(table.sensitive))
+        return cls(table, rules, described, needs, tuple(table.sensitive))
 
-    def check_squares(self, claim: Claim) -> CertificateReport:
-        """Compare with what is expected, and recompute (`kanon_milp.verify.squares`)."""
-        problems, names = self.differences(claim), self.table.quasi_identifiers
-        if claim.version != OF_ROWS or self.problem["recoding"]["cost"] != "sse":
-            problems.append("the certificate is about another cost; sums of squares are what can be checked")
+    def check_groups(self, claim: Claim) -> CertificateReport:
+        """Compare with what is expected, and recompute (`kanon_milp.verify.seeds`)."""
+        problems, names, recoding = self.differences(claim), self.table.quasi_identifiers, self.problem["recoding"]
+        if claim.version != OF_ROWS or not (recoding["kind"] == "boxes" or recoding.get("cost") == "sse"):
+            problems.append("the certificate is about another cost; sums of squares and boxes are what can be checked")
         if len(claim.multipliers) != self.table.n or claim.packing_cuts or not claim.unit:
             problems.append(
                 "the certificate does not have one multiplier for each row, or has other entries or no unit"
@@ -202,21 +209,24 @@ class _Expected:
         k = self.needs.strict.size
         if problems:
             return self.report(claim, None, problems)
-        rows = self.table.keys.with_row_index("row").sort(list(names), nulls_last=True)["row"].to_list()
-        columns, weights = [], []
-        for name in names:
-            column = numbers_of_column(self.table, name)
-            weight = Fraction(self.problem["recoding"]["weights"][name])
-            if self.problem["recoding"]["standardize"]:
-                varied = variation(column, 2)
-                weight = weight / varied if varied else Fraction(0)
-            columns.append([column[row] for row in rows])
-            weights.append(weight)
-        d = distances(columns, weights, claim.denominator / claim.unit)
         if any(abs(each) >= LIMIT for each in claim.multipliers):
             raise InputError("the certificate has multipliers that are too large")
-        value = square_bound(d, np.array(claim.multipliers, np.int64), claim.rank_one_cuts, k)
-        bound = max(value * claim.unit / claim.denominator, Fraction(0))
+        rows = self.table.keys.with_row_index("row").sort(list(names), nulls_last=True)["row"].to_list()
+        multipliers, factor = np.array(claim.multipliers, np.int64), claim.denominator / claim.unit
+        weights = [Fraction(recoding["weights"][name]) for name in names]
+        search: SeedSearch
+        if recoding["kind"] == "boxes":
+            values = [[column[row] for row in rows] for column in (self.table.keys[name].to_list() for name in names)]
+            boxes = Boxes.of(self.rules.columns, values, [weight * factor for weight in weights])
+            search = BoxSearch(boxes, multipliers, claim.rank_one_cuts, k)
+        else:
+            numbers = [numbers_of_column(self.table, name) for name in names]
+            if recoding["standardize"]:
+                varied = [variation(column, 2) for column in numbers]
+                weights = [weight / each if each else Fraction(0) for weight, each in zip(weights, varied, strict=True)]
+            d = distances([[column[row] for row in rows] for column in numbers], weights, factor)
+            search = SquareSearch(d, multipliers, claim.rank_one_cuts, k)
+        bound = max(search.proven() * claim.unit / claim.denominator, Fraction(0))
         if bound < claim.bound:
             problems.append(f"the certificate claims {claim.bound}; its multipliers prove {bound}")
         return self.report(claim, bound, problems, self.table.n >= k)

@@ -1,0 +1,71 @@
+"""The proof in rational numbers against all partitions."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from effort import examples
+
+import kanon_milp as km
+from kanon_milp.bounds.group_costs.exact_partitions import Groups, better_partition
+from kanon_milp.bounds.parameters import GroupProofParameters
+
+
+def partitions(rows: tuple[int, ...], smallest: int) -> list[list[tuple[int, ...]]]:
+    """All of them into groups of so many rows or more."""
+    if not rows:
+        return [[]]
+    found = []
+    for size in range(smallest, len(rows) + 1):
+        for others in itertools.combinations(rows[1:], size - 1):
+            rest = tuple(row for row in rows[1:] if row not in others)
+            found += [[(rows[0], *others), *each] for each in partitions(rest, smallest)]
+    return found
+
+
+@pytest.mark.parametrize("seed", range(examples(200, 6)))
+def test_the_least_of_all_partitions(seed: int) -> None:
+    rng = random.Random(seed)
+    n, smallest = rng.randint(3, 8), rng.randint(1, 3)
+    listed = [rows for size in range(smallest, n + 1) for rows in itertools.combinations(range(n), size)]
+    near = Fraction(1, 10 ** rng.choice([1, 12, 30]))  # costs that floating point tells apart, or not
+    cost = {rows: len(rows) + rng.randint(0, 3) * near * Fraction(1, rng.randint(1, 7)) for rows in listed}
+    tables = sorted(sum((cost[rows] for rows in table), Fraction(0)) for table in partitions(tuple(range(n)), smallest))
+    member = np.zeros((n, len(listed)), np.bool_)
+    for g, rows in enumerate(listed):
+        member[list(rows), g] = True
+    groups = Groups.at_relaxation(member, list(cost.values()), n // smallest)
+    assert groups is not None
+    assert groups.bound <= tables[0]
+    found: list[Any] = []
+    for known in (tables[0], tables[-1] + near):
+        least, complete = better_partition(groups, known, GroupProofParameters(nodes=10**6), on_better=found.append)
+        assert complete
+        assert least == tables[0]
+    assert sum((groups.costs[g] for g in found[-1]), Fraction(0)) == tables[0]
+    assert (member[:, found[-1]].sum(axis=1) == 1).all()
+    given_up = better_partition(groups, tables[-1] + near, GroupProofParameters(nodes=1))
+    assert given_up[0] >= tables[0]
+
+
+@pytest.mark.parametrize("method", ["milp", "search"])
+@pytest.mark.parametrize("recoding", [km.Microaggregation(standardize=True), km.Boxes(weights={"a": "1/7"})])
+def test_costs_that_are_no_small_integers_are_proven(method: str, recoding: Any) -> None:
+    values = np.random.default_rng(3).integers(0, 10**9, (9, 2))
+    problem = km.Problem(
+        km.Table.from_frame(pl.DataFrame(values, ["a", "b"], orient="row"), ["a", "b"]), km.KAnonymity(2), recoding
+    )
+    found = km.solve(problem, method=method, time_limit=20).require_optimal()
+    assert found.exact_bound == found.exact_objective
+    assert "millionth" not in found.message
+    best = min(
+        sum((problem.group_cost.exact(np.array(rows)) for rows in table), Fraction(0))  # type: ignore[union-attr]
+        for table in partitions(tuple(range(9)), 2)
+    )
+    assert found.exact_objective == best

@@ -1,0 +1,115 @@
+"""Certificates of boxes: recomputed from the table, and forged ones are refused; the search against all groups."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from effort import examples
+
+import kanon_milp as km
+from kanon_milp.bounds import Certificate
+from kanon_milp.problem.group_costs.boxes import BoxPenalty
+from kanon_milp.verify import check_certificate
+from kanon_milp.verify.boxes import Boxes, BoxSearch
+from kanon_milp.verify.cells import Rules
+from kanon_milp.verify.rank_one import RankOneCut
+from kanon_milp.verify.tables import Original
+
+TREE = {str(value): (str(value), f"{value // 2}-", f"{value // 4}--", "*") for value in range(8)}
+
+
+def problem_of(n: int, k: int, seed: int, *, change: bool = False, tree: bool = True) -> km.Problem:
+    random = np.random.default_rng(seed)
+    columns = {name: random.integers(0, most, n) for name, most in (("a", 30), ("b", 4), ("c", 8))}
+    columns["a"][n // 2] += change
+    texts = {"a": columns["a"], "b": [f"v{each}" for each in columns["b"]], "c": [str(each) for each in columns["c"]]}
+    table = km.Table.from_frame(pl.DataFrame(texts), ["a", "b", "c"])
+    paths = {column: path for column, path in TREE.items() if tree}
+    return km.Problem(table, km.KAnonymity(k), km.Boxes(hierarchies={"c": paths} if tree else {}, weights={"b": "1/3"}))
+
+
+@pytest.mark.parametrize(("n", "k", "tree"), [(12, 2, True), (10, 3, False)])
+def test_what_multipliers_prove_is_recomputed(n: int, k: int, tree: bool, tmp_path: Path) -> None:
+    problem = problem_of(n, k, k, tree=tree)
+    result = km.solve(problem, method="search", time_limit=2)
+    certificate = result.certify()
+    certificate.write(tmp_path / "bound.json")
+    report = check_certificate(problem, tmp_path / "bound.json")
+    assert report.valid, report.problems
+    assert result.exact_objective is not None
+    assert 0 < certificate.bound <= report.bound <= result.exact_objective
+    assert Certificate.read(tmp_path / "bound.json") == certificate
+
+    data = certificate.as_dict()
+    asked, recoding = data["problem"]["requirements"], data["problem"]["recoding"]
+    high = [each + round(1e-3 * max(data["multipliers"])) for each in data["multipliers"]]
+    claimed = str(certificate.bound + Fraction(sum(high) - sum(data["multipliers"])) * Fraction(data["unit"]))
+    forged = [
+        {**data, "multipliers": high, "bound": claimed},
+        {**data, "bound": str(certificate.bound * Fraction(1001, 1000))},
+        {**data, "problem": {**data["problem"], "requirements": [{**asked[0], "k": k + 1}]}},
+        {**data, "problem": {**data["problem"], "recoding": {**recoding, "hierarchies": {}}}},
+        {**data, "problem": {**data["problem"], "recoding": {**recoding, "weights": {}}}},
+        {**data, "multipliers": data["multipliers"][1:]},
+        {**data, "version": 4},
+    ]
+    for each in forged:
+        assert not check_certificate(problem, each).valid
+    for other in (problem_of(n, k, k, change=True, tree=tree), problem_of(n, k, k, tree=not tree)):
+        assert not check_certificate(other, data).valid
+
+
+@pytest.mark.parametrize("seed", range(examples(60, 3)))
+def test_the_search_finds_the_least_of_all_groups(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    n, k = int(random.integers(6, 10)), int(random.integers(1, 4))
+    problem = problem_of(n, k, seed, tree=bool(seed % 2))
+    cost, unit = problem.group_cost, 29 * 3 * 12 * 7 * 10**6
+    assert isinstance(cost, BoxPenalty)
+    multipliers = random.integers(0, 3 * unit, n).astype(np.int64)
+    cuts = [
+        RankOneCut(
+            random.choice(n, 3, replace=False).astype(np.int64), np.array([1, 1, 2]), 2, int(random.integers(unit))
+        )
+        for _ in range(2)
+    ]
+    original = Original.of(problem.table)
+    rules, names = Rules.of(original, problem.recoding), problem.table.quasi_identifiers
+    factors = [Fraction(unit) * (Fraction(1, 3) if name == "b" else 1) for name in names]
+    boxes = Boxes.of(rules.columns, [original.keys[name].to_list() for name in names], factors)
+    search = BoxSearch(boxes, multipliers, cuts, k)
+
+    def reduced(rows: tuple[int, ...]) -> Fraction:
+        paid = 0
+        for cut in cuts:
+            weight = dict(zip(cut.rows.tolist(), cut.weights.tolist(), strict=True))
+            paid += cut.multiplier * (sum(weight.get(row, 0) for row in rows) // cut.denominator)
+        worth = sum(int(multipliers[row]) for row in rows)
+        return cost.exact(np.array(rows)) * unit - worth + paid
+
+    for place, seed_row in enumerate(search.order.tolist()):
+        after = search.order[place + 1 :].tolist()
+        groups = (
+            (seed_row, *others)
+            for size in range(k, min(2 * k - 1, n) + 1)
+            for others in itertools.combinations(after, size - 1)
+        )
+        least = min([Fraction(0), *map(reduced, groups)])
+        found = search.least(place)
+        assert least - 1 - (2 * k - 1) * 4 < found <= least + (2 * k - 1) * boxes.slack
+
+
+def test_nothing_lost_is_proven_of_nothing() -> None:
+    table = km.Table.from_frame(pl.DataFrame({"a": [1, 1, 2, 2]}), ["a"])
+    for recoding in (km.Boxes(), km.Microaggregation()):
+        problem = km.Problem(table, km.KAnonymity(2), recoding)
+        result = km.solve(problem, method="search").require_optimal()
+        assert result.objective == 0
+        report = check_certificate(problem, result.certify())
+        assert report.valid
+        assert report.vacuous
