@@ -158,6 +158,11 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
         {"column": "", "groups": "", "missing": "text", "other": "none text"},
     ),
     "Hierarchy.read": (km.Hierarchy.read, {"path": "nowhere"}, {"path": "", "encoding": ""}),
+    "JournalistRisk": (
+        km.JournalistRisk,
+        {"journalist_risk": "0.09", "population": pl.DataFrame({"a": ["1"]})},
+        {"journalist_risk": "whole float", "population": ""},
+    ),
     "KAnonymity": (km.KAnonymity, {"k": 2}, {"k": "whole", "quasi_identifiers": "none whole text set"}),
     "LDiversity": (
         km.LDiversity,

@@ -66,12 +66,13 @@ def cheapest(
     suppressed_rows: str = "strict",
     units: Sequence[str] | None = None,
     requirement: Callable[[tuple[int, ...]], bool] | None = None,
+    allowed: Callable[[Row], bool] | None = None,
 ) -> dict[int, Fraction]:
     """Least cost for each number of groups that a valid released table can have.
 
     hierarchies: column → value → labels by level, the last one "*"; other columns are kept or suppressed.
     vectors: allowed levels per column (default all). requirement: what else each group (row indices) must
-    satisfy.
+    satisfy. allowed: which released rows there may be.
     suppressed_rows: "exempt" frees the fully suppressed row from k, not from `requirement`. units: whose each row is;
     then k counts different ones.
     """
@@ -84,6 +85,8 @@ def cheapest(
     least = np.full((1 << n, n + 1), NEVER, dtype=np.int64)
     least[0, 0] = 0
     for released, by_row in costs.items():
+        if allowed is not None and not allowed(released):
+            continue
         exempt = suppressed_rows == "exempt" and all(label == SYMBOL for label in released)
         before = least.copy()
         for block in itertools.chain.from_iterable(

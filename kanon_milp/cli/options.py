@@ -301,7 +301,9 @@ class PrivacyOptions:
     def files(self) -> list[Path]:
         """The files that they name."""
         named = [getattr(self, name) for name, (kind, parameter) in OPTIONS.items() if kind.parameters[parameter].files]
-        return [Path(path) for _, colon, path in (each.partition(":") for each in named) if colon]
+        found = [Path(path) for _, colon, path in (each.partition(":") for each in named) if colon]
+        plain = [name for name, (kind, parameter) in OPTIONS.items() if kind.parameters[parameter].metavar == "FILE"]
+        return [*found, *(Path(path) for name in plain if (path := getattr(self, name)) is not None)]
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from kanon_milp.formulations.strong import add_assignment, add_objective_and_sid
 from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged, indptr_of
-from kanon_milp.problem.privacy.base import satisfies
+from kanon_milp.problem.privacy.base import satisfies, term_of
 from kanon_milp.problem.privacy.diversity import Numbers, unsplittable
 from kanon_milp.problem.records import Group
 from kanon_milp.system.arrays import Flags
@@ -102,6 +102,12 @@ def shapes_of(instance: Instance) -> list[GroupShape]:
             "the groups formulation needs requirements that each group meets on its own; k-anonymity of some of the "
             "quasi-identifiers adds up groups that are released alike there: use the strong formulation"
         )
+    for each in problem.requirements:
+        if each.asks_of_labels:
+            raise InputError(
+                f"the groups formulation decides about groups by their rows alone, and {term_of(type(each))} is about "
+                "what is released: use the strong formulation"
+            )
     if problem.size_only:
         shapes = []
         for cover, least in zip(instance.candidates.cover_lists(), instance.least.tolist(), strict=True):

@@ -22,6 +22,7 @@ from kanon_milp.problem.databases import as_files
 from kanon_milp.problem.group_costs import NumericCost, OwnCost
 from kanon_milp.problem.group_costs.boxes import BoxPenalty
 from kanon_milp.problem.privacy import AlphaKAnonymity, KAnonymity, LDiversity, Requirement
+from kanon_milp.problem.privacy.base import term_of
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.table import Table, is_text
 from kanon_milp.solvers import OnProgress, SolverAdapter, SolverOptions
@@ -147,6 +148,9 @@ def groups_not_alone(problem: Problem) -> str:
         return f"there are side constraints ({' and '.join(sides.values())}), which are about all groups together"
     if not problem.separable:
         return "k-anonymity of some of the quasi-identifiers is about several groups together"
+    for each in problem.requirements:
+        if each.asks_of_labels:
+            return f"{term_of(type(each))} is about what is released, whatever rows a group has"
     return ""
 
 

@@ -47,7 +47,12 @@ class SideConstraintsParams:
 
 def has_free_problem(problem: Problem) -> bool:
     """Whether the problem without its side constraints comes first."""
-    return problem.objective == "loss" and problem.separable and bool(side_constraints(problem))
+    return (
+        problem.objective == "loss"
+        and problem.separable
+        and not problem.asks_of_labels
+        and bool(side_constraints(problem))
+    )
 
 
 def solve_free_first(

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from kanon_milp.bounds.built_in import cheapest_loss
 from kanon_milp.methods.arguments import groups_not_alone
 from kanon_milp.methods.direct import solve_milp
-from kanon_milp.methods.outcome import Bound, Outcome
+from kanon_milp.methods.outcome import Bound, Outcome, Scale
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
 from kanon_milp.presolve.partition import assignment_of_groups
@@ -33,6 +34,8 @@ class GoodTableParams:
 
 def solve_started(session: Session) -> Result:
     """Direct MILP, from a good table where it has none for long by itself."""
+    if session.problem.asks_of_labels and session.problem.separable:
+        return _cheapest(session) or solve_milp(session)
     if groups_not_alone(session.problem):
         from kanon_milp.methods.several_sets import solve_from_good_table  # for sets of quasi-identifiers alone
 
@@ -43,6 +46,18 @@ def solve_started(session: Session) -> Result:
     if left is None or not slow or session.formulation.name != "strong" or session.options.node_limit is not None:
         return solve_milp(session)
     return _from_search(session, left, 1 - params.share)
+
+
+def _cheapest(session: Session) -> Result | None:
+    """The first table, where each row has the cheapest candidate that it may have, as under journalist risk alone."""
+    first, instance = session.first, session.instance
+    if first is None or session.problem.objective != "loss" or first.cost > (least := cheapest_loss(instance)):
+        return None
+    found = session.release(first)
+    if not found.report.ok:  # side constraints
+        return None
+    bound = Bound(least * instance.levels.unit, ("own bound",))
+    return session.end(Outcome(bound=bound).with_table(found, Scale.of_problem(instance)))
 
 
 def _from_search(session: Session, left: float, rest: float) -> Result:

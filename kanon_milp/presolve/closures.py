@@ -38,18 +38,23 @@ def closures_suffice(problem: Problem) -> bool:
 
     So what needs other candidates is `max_groups` as objective and a least number of groups (groups that merge count
     once), requirements that are not closed under merging (two groups with one closure need two released rows) or are
-    about more than one group, and what a user adds to a model (it may ask for levels that no closure has). Under a mask
+    about more than one group or about what is released (a closure may not be allowed), and what a user adds to a model
+    (it may ask for levels that no closure has). Under a mask
     a closure need not be allowed; the patterns are listed then, and one group-by for each is as good.
     """
     return (
-        problem.merge_closed and problem.separable and not problem.wants_many_groups and problem.recoding.mask is None
+        problem.merge_closed
+        and problem.separable
+        and not problem.asks_of_labels
+        and not problem.wants_many_groups
+        and problem.recoding.mask is None
     )
 
 
 def pricing_suffices(problem: Problem) -> bool:
     """Whether candidates can be priced instead of listed: the closed ones, or where these are not enough
     (`closures_suffice`) those of all level vectors that are allowed."""
-    return problem.merge_closed and problem.separable and problem.objective == "loss"
+    return problem.merge_closed and problem.separable and not problem.asks_of_labels and problem.objective == "loss"
 
 
 def closed_instance(problem: Problem, types: RowTypes, most: float = math.inf) -> Instance | None:

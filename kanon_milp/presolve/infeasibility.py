@@ -151,11 +151,17 @@ def _blame(before: Instance, stranded: Flags) -> str:
     if len(requirements) == 1:
         return ""
     found = []
+    there = np.zeros(before.types.count, dtype=bool)
+    there[before.candidates.members] = True
     for requirement in requirements:
+        if requirement.asks_of_labels:
+            if gone := int((stranded & ~there).sum()):
+                found.append(f"{requirement.spelled} alone rules out {gone} of them")
+            continue
         viable = viable_candidates(requirement, before)
         covered = np.zeros(before.types.count, dtype=bool)
         covered[before.candidates.members[viable[before.candidates.candidate_of_pair()]]] = True
-        alone = int((stranded & ~covered).sum())
+        alone = int((stranded & there & ~covered).sum())
         if alone:
             found.append(f"{requirement.spelled} alone rules out {alone} of them")
     return ": " + "; ".join(found or ["no single requirement alone, but all together"])

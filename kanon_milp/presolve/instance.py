@@ -19,9 +19,9 @@ from kanon_milp.presolve.ragged import Ragged
 from kanon_milp.presolve.row_types import RowTypes, compress
 from kanon_milp.problem.column_values import mixed_key
 from kanon_milp.problem.hierarchies import ColumnLevels, Label
-from kanon_milp.problem.privacy.base import least_rows
+from kanon_milp.problem.privacy.base import least_rows, releasable_candidates
 from kanon_milp.problem.problem import Problem
-from kanon_milp.problem.recoding import Choice, Levels, apply_recoding, recoded_columns
+from kanon_milp.problem.recoding import Choice, Levels, Recoding, apply_recoding, recoded_columns
 from kanon_milp.problem.records import Group
 from kanon_milp.system.arrays import Flags, Ints, Ints32
 
@@ -161,6 +161,11 @@ class Instance:
         )
 
     @property
+    def recoding(self) -> Recoding:
+        """What quasi-identifiers may become, as the problem has it."""
+        return self.problem.recoding
+
+    @property
     def exempt_reading(self) -> bool:
         """Whether fully suppressed rows need no partners."""
         return self.problem.suppressed_rows == "exempt"
@@ -277,10 +282,14 @@ def recode(problem: Problem, types: RowTypes, some: Choice | None = None) -> Lev
 
 
 def with_candidates(problem: Problem, types: RowTypes, levels: Levels) -> Instance:
-    """All candidates of the problem."""
+    """All candidates of the problem: of what some requirement does not allow to be released there is none."""
     candidates = enumerate_candidates(types, levels)
     exempt = exempt_candidates(problem, levels, candidates)
-    return Instance(problem, types, levels, candidates, exempt, table_as_group(types))
+    instance = Instance(problem, types, levels, candidates, exempt, table_as_group(types))
+    for requirement in problem.requirements:
+        if requirement.asks_of_labels:
+            instance = instance.subset(releasable_candidates(requirement, instance))
+    return instance
 
 
 def exempt_candidates(problem: Problem, levels: Levels, candidates: Candidates) -> Flags:

@@ -156,6 +156,7 @@ def has_values(types: RowTypes) -> bool:
     return bool(types.codes.shape[1] == len(types.names))
 
 
+NEVER = np.iinfo(np.int64).max  # a cost above all others
 SOME = 1_000_000  # pairs that are looked at in one go
 
 
@@ -169,6 +170,8 @@ class Dominance(Reduction[Dropped]):
     undominated is always left. Not valid where a problem asks for many groups, and never applied to a candidate of
     exempt rows: few rows may lie there that form no group elsewhere. With suppression and all patterns this leaves the
     closed candidates (no further column is constant on the cover), as in closed frequent itemsets.
+
+    Where a requirement asks what is released, g' must be one of the candidates that there are.
 
     It reads the values of the row types, so it comes before anything that merges them or drops pairs.
     """
@@ -192,6 +195,8 @@ class Dominance(Reduction[Dropped]):
         candidates, levels = instance.candidates, instance.levels
         agreed = _agreed_levels(instance)
         keep = np.ones(candidates.count, dtype=bool)
+        # of what may be released only in part it matters where there is a candidate
+        at = _candidate_at(instance) if instance.problem.asks_of_labels else None
         tied: list[tuple[Ints, Ints]] = []
         key = mixed_key([candidates.vector, *agreed.T], [levels.count, *(c.height + 1 for c in levels.columns)])
         order = np.argsort(key, kind="stable")
@@ -204,12 +209,17 @@ class Dominance(Reduction[Dropped]):
             if not above.any():
                 continue
             vectors = np.flatnonzero(above)
-            least = _least_costs(levels, vectors, instance.types.codes[candidates.representative[mine]])
+            first = candidates.representative[mine]
+            if at is None:
+                least = _least_costs(levels, vectors, instance.types.codes[first])
+            else:
+                others = at[np.ix_(first, vectors)]
+                least = np.where(others >= 0, candidates.cost[others], NEVER).min(axis=1)
             keep[mine[least < cost]] = False
             if (least == cost).any():
                 tied.append((mine[least == cost], vectors))
         if tied:
-            _break_ties(instance, tied, keep)
+            _break_ties(instance, _candidate_at(instance) if at is None else at, tied, keep)
         return keep | instance.exempt
 
     def _apply(self, instance: Instance) -> Dropped:
@@ -255,12 +265,18 @@ def _all_alike(candidates: Candidates, label: NDArray[np.integer[Any]]) -> Flags
     return alike
 
 
-def _break_ties(instance: Instance, tied: list[tuple[Ints, Ints]], keep: Flags) -> None:
+def _candidate_at(instance: Instance) -> Ints32:
+    """The candidate of each row type and level vector, int32 (t, p); -1 where there is none."""
+    candidates = instance.candidates
+    found = np.full((instance.types.count, instance.levels.count), -1, dtype=np.int32)
+    pair_candidate = candidates.candidate_of_pair()
+    found[candidates.members, candidates.vector[pair_candidate]] = pair_candidate
+    return found
+
+
+def _break_ties(instance: Instance, candidate_at: Ints32, tied: list[tuple[Ints, Ints]], keep: Flags) -> None:
     """Candidates with dominators of equal cost: drop if such a one covers more, or the same and comes first."""
     candidates = instance.candidates
-    candidate_at = np.full((instance.types.count, instance.levels.count), -1, dtype=np.int32)
-    pair_candidate = candidates.candidate_of_pair()
-    candidate_at[candidates.members, candidates.vector[pair_candidate]] = pair_candidate
     for mine, vectors in tied:
         others = candidate_at[candidates.representative[mine]][:, vectors]
         found = others >= 0

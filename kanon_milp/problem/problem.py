@@ -106,7 +106,7 @@ class Problem:
             "max_groups": self.most_groups is not None,
             "cost_bound": self.cost_bound is not None,
             f"suppressed_rows {self.suppressed_rows}": self.suppressed_rows != "strict",
-            "k-anonymity of a set of quasi-identifiers": not self.separable,
+            **{each.spelled: True for each in self.requirements if not each.separable or each.asks_of_labels},
         }
         for what, is_asked in asked.items():
             if is_asked:
@@ -179,6 +179,11 @@ class Problem:
         return all(r.separable for r in self.requirements)
 
     @property
+    def asks_of_labels(self) -> bool:
+        """Whether some requirement also asks what is released, so that there are fewer candidates."""
+        return any(r.asks_of_labels for r in self.requirements)
+
+    @property
     def size_only(self) -> bool:
         """Whether a group has all that is required exactly if it has enough rows."""
         return all(map(is_size_only, self.requirements))
@@ -192,10 +197,11 @@ class Problem:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Where table, mask, hierarchies and ground distances come from: files, or words for what came from none."""
+        """Where table, mask, hierarchies, ground distances and populations come from: files, or words for none."""
         distances = [getattr(each, "distance", None) for each in self.requirements]
         trees = [getattr(each, "hierarchy", None) for each in distances]
-        used = [self.table, self.recoding.mask, *self.recoding.hierarchies.values(), *distances, *trees]
+        people = [getattr(each, "population", None) for each in self.requirements]
+        used = [self.table, self.recoding.mask, *self.recoding.hierarchies.values(), *distances, *trees, *people]
         found = (getattr(each, "source", None) for each in used)
         return tuple(source for source in found if isinstance(source, str))
 

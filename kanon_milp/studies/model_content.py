@@ -16,6 +16,7 @@ from kanon_milp.problem.distances import FROM_FILE, SIMPLE, GroundDistance
 from kanon_milp.problem.group_recoding import Boxes, Microaggregation
 from kanon_milp.problem.privacy import Requirement
 from kanon_milp.problem.privacy.base import plain_data
+from kanon_milp.problem.privacy.journalist_risk import Population
 from kanon_milp.problem.privacy.registry import REQUIREMENTS
 from kanon_milp.problem.problem import NAMELESS, Problem
 from kanon_milp.problem.recoding import PatternMask, Recoding
@@ -148,8 +149,18 @@ def _requirement(requirement: Requirement, folder: Path) -> dict[str, Any]:
         value = getattr(requirement, each.name)
         if value is None or (each.default is not dataclasses.MISSING and value == each.default):
             continue
-        found[each.name] = _distance(value, folder) if isinstance(value, GroundDistance) else plain_data(value)
+        if isinstance(value, GroundDistance):
+            found[each.name] = _distance(value, folder)
+        else:
+            found[each.name] = _population(value, folder) if isinstance(value, Population) else plain_data(value)
     return {key: str(each) if isinstance(each, float) else each for key, each in found.items()}
+
+
+def _population(population: Population, folder: Path) -> str:
+    file = None if population.file is None else path_from(folder, str(population.file))
+    if file is None:
+        raise InputError("the population of journalist risk was read from no file, so no model file can name it")
+    return file.replace("$$", "$")
 
 
 def _distance(distance: GroundDistance, folder: Path) -> str:

@@ -382,7 +382,13 @@ def settings(swept: Mapping[str, Iterable[Any] | None], what: str = "sweep") -> 
     for name in (*swept_names(), *(name for name in swept if name.startswith(WEIGHT))):
         if (values := swept.get(name)) is None:
             continue
-        exact = [exact_number(value, name) for value in listed(values, f"{what}: {name}", "a list of values")]
+        known = REQUIREMENTS[name].swept if name in REQUIREMENTS else None
+        exact = [
+            known.named[value]
+            if known and isinstance(value, str) and value in known.named
+            else exact_number(value, name)
+            for value in listed(values, f"{what}: {name}", "a list of values")
+        ]
         if not exact:
             raise InputError(f"{what}: {name}: no value is given")
         if is_integer(name) and any(value.denominator > 1 for value in exact):

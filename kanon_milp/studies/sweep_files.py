@@ -179,7 +179,11 @@ class SweepFolder:
         inputs = describe_input(problem, fingerprints(problem))
         described = describe_problem(problem, (0, 0))
         names = {REQUIREMENTS[letter].name for letter in swept if letter in REQUIREMENTS}
-        kept = [each for each in described["requirements"] if each["name"] not in names or "quasi_identifiers" in each]
+        kept = [
+            each
+            for each in described["requirements"]
+            if (each["name"] not in names or "quasi_identifiers" in each) and not _made_of(each, swept)
+        ]
         left_out = {"t_in", "t_in_star", *swept_kinds(), *({MAX_GROUPS} & set(swept))}
         described = {name: value for name, value in described.items() if name not in left_out}
         named = [getattr(each, "values", None) for each in problem.requirements]
@@ -290,3 +294,9 @@ def _text(value: Fraction | None) -> str | None:
 
 def _exact(text: str | None) -> Fraction | None:
     return None if text is None else Fraction(text)
+
+
+def _made_of(described: Mapping[str, Any], swept: Sequence[str]) -> bool:
+    """Whether a requirement is what another one came to that is swept, as the k of a risk is."""
+    kind = kind_named(described["name"])
+    return kind is not None and any(letter in described and letter not in kind.parameters for letter in swept)

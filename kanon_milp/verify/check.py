@@ -14,12 +14,13 @@ from kanon_milp.errors import InputError, UndecidedError, counted, kind_of, near
 from kanon_milp.system.arrays import Ints
 from kanon_milp.verify.cells import Readings, Rules, check_cells
 from kanon_milp.verify.counts import Matching, coded
-from kanon_milp.verify.definitions import Rule, SizeRule, ValueRule, rules_of
+from kanon_milp.verify.definitions import PopulationRule, Rule, SizeRule, ValueRule, rules_of
 from kanon_milp.verify.foreign import ForeignTable, read_foreign, rewritten, suppressed_cells
 from kanon_milp.verify.ground import Ground, Own, ground
 from kanon_milp.verify.groups import Grouping, Sensitive
 from kanon_milp.verify.minimality import not_minimal
 from kanon_milp.verify.numbers import exact, in_words
+from kanon_milp.verify.population import check_population
 from kanon_milp.verify.report import Report
 from kanon_milp.verify.tables import (
     CELLS,
@@ -285,6 +286,14 @@ class _Check:
         """Rules that do not hold in these groups; k-anonymity of some columns is judged in the table of these."""
         found = []
         for rule in self.asked.rules:
+            if isinstance(rule, PopulationRule):
+                if self.foreign is not None:
+                    raise InputError(
+                        "journalist risk is judged by labels of the recoding, and cells=intervals has others; leave "
+                        "one of the two out"
+                    )
+                found += check_population(rule, self.rules, self.released)
+                continue
             judged = groups
             if isinstance(rule, SizeRule) and rule.columns is not None:
                 columns = list(rule.columns)
@@ -316,7 +325,7 @@ class _Check:
         if mixed := int((np.bincount(released_alike) > 1).sum()):
             found.append(f"in {counted(mixed, 'group')} of the partition the released rows differ")
         for rule in self.asked.rules:
-            if not (isinstance(rule, SizeRule) and rule.columns):
+            if not (isinstance(rule, PopulationRule) or (isinstance(rule, SizeRule) and rule.columns)):
                 found += blocks.check(rule, exempt=self.exempt)
         return found
 

@@ -13,7 +13,7 @@ import polars as pl
 from kanon_milp.errors import InputError, UndecidedError
 from kanon_milp.system.arrays import Flags, Ints
 from kanon_milp.verify.counts import Coding, Counts, Matching
-from kanon_milp.verify.definitions import MeanRule, Rule, SizeRule, ValueRule
+from kanon_milp.verify.definitions import MeanRule, SizeRule, ValueRule
 from kanon_milp.verify.definitions.l_diversity import pairwise_diversity
 from kanon_milp.verify.ground import Ground, Numeric, Ordered
 from kanon_milp.verify.numbers import NEAR, EntropyDiversity, LogRatio, Ratios, in_words, less
@@ -269,7 +269,7 @@ class Grouping:
             units_exempt=int(shown.min()) if shown.size else None,
         )
 
-    def check(self, rule: Rule, *, exempt: bool) -> list[str]:
+    def check(self, rule: SizeRule | ValueRule | MeanRule, *, exempt: bool) -> list[str]:
         """Check a rule in every group; fully suppressed rows that are exempt need no k partners."""
         if isinstance(rule, MeanRule):
             mean = self.mean_risk

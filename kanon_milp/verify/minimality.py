@@ -21,7 +21,7 @@ from kanon_milp.errors import UndecidedError, counted
 from kanon_milp.system.arrays import Flags, Ints
 from kanon_milp.verify.cells import ColumnRule, Levels, Readings, Rules, sets_of_levels
 from kanon_milp.verify.counts import Counts
-from kanon_milp.verify.definitions import MeanRule, Rule, ValueRule
+from kanon_milp.verify.definitions import MeanRule, PopulationRule, Rule, ValueRule
 from kanon_milp.verify.groups import Grouping
 from kanon_milp.verify.tables import classes, list_rows, tally
 
@@ -260,6 +260,8 @@ class _Search:
                 self.values.append(ValueTest.of(rule, groups, np.zeros(len(groups.size), dtype=bool)))
             elif isinstance(rule, MeanRule):
                 self.most = min(self.most, rule.most_groups(int(groups.size.sum())))
+            elif isinstance(rule, PopulationRule):
+                raise UndecidedError("is not decided for a population")
             elif rule.unit is None:
                 some = None if rule.columns is None else [names.index(name) for name in rule.columns]
                 projection = self.classes if some is None else Projection(codes, groups.size, some)

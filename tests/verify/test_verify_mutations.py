@@ -53,12 +53,13 @@ GROUNDS = {
 @dataclass(frozen=True)
 class OfSize:
     """k-anonymity, which may be asked for as a risk; or 2-anonymity, and k-anonymity of some columns. marketer: a
-    marketer risk in their place."""
+    marketer risk in their place, people: a journalist risk of 1/3 among them."""
 
     k: int
     columns: tuple[int, ...] | None = None
     risk: str | None = None
     marketer: str | None = None
+    people: Sequence[Any] | None = None
     secrets: Sequence[Any] = SECRETS
 
     @property
@@ -66,6 +67,8 @@ class OfSize:
         return ROWS if self.columns is None else SPLIT
 
     def package(self) -> list[Any]:
+        if self.people is not None:
+            return [km.JournalistRisk("1/3", pl.DataFrame(self.people, schema=["q0", "q1"], orient="row"))]
         if self.marketer is not None:
             return [km.MarketerRisk(self.marketer)]
         if self.columns is None:
@@ -73,6 +76,11 @@ class OfSize:
         return [km.KAnonymity(self.k, [f"q{c}" for c in self.columns]), km.KAnonymity(2)]
 
     def holds_in(self, released: Sequence[Any], _secrets: Any) -> bool:
+        if self.people is not None:
+            fit = [
+                [all(c in ("*", v) for c, v in zip(row, each, strict=True)) for each in self.people] for row in released
+            ]
+            return min(map(sum, fit)) >= 3
         if self.marketer is not None:
             return len({tuple(row) for row in released}) <= Fraction(self.marketer) * len(released)
         every = range(len(released[0]))
@@ -109,6 +117,7 @@ CASES: dict[str, OfSize | OfValues] = {
     "k of some columns": OfSize(3, (0,)),
     "k of a risk": OfSize(3, risk="2/5"),
     "marketer risk": OfSize(1, marketer="1/3"),
+    "journalist risk": OfSize(1, people=(*ROWS, ("d", "y"))),
     "p": of("p", 2),
     "p of each attribute": of("p", 2, columns=(0, 1)),
     "l frequency": of("l frequency", 2),
@@ -136,6 +145,7 @@ LOOSE: dict[type, dict[str, int]] = {
     privacy.KAnonymity: {"k": 1},
     privacy.ProsecutorRisk: {"risk": 1},
     privacy.MarketerRisk: {"marketer_risk": 1},
+    privacy.JournalistRisk: {"journalist_risk": 1},
     privacy.PSensitivity: {"p": 1},
     privacy.LDiversity: {"l": 1},
     privacy.AlphaKAnonymity: {"alpha": 1, "k": 1},
@@ -167,6 +177,10 @@ def mutations(requirement: Any) -> Iterator[tuple[str, Patch]]:
     yield "declare: nothing", (kind, "declare", nothing)
     yield "declare: looser", (kind, "declare", lambda self, *rest: declare(looser(self), *rest))
     yield "viable: everything", (kind, "viable", lambda _, instance: np.ones(instance.candidates.count, dtype=bool))
+    yield (
+        "releasable: everything",
+        (kind, "releasable", lambda _, instance: np.ones(instance.candidates.count, dtype=bool)),
+    )
     yield "smallest_group: 1", (kind, "smallest_group", lambda *_: 1)
     yield "bind: looser", (kind, "bind", lambda self, given: tuple(looser(one) for one in bind(self, given)))
     yield "bind: first only", (kind, "bind", lambda self, given: bind(self, given)[:1])
@@ -223,10 +237,10 @@ def outcome(case: OfSize | OfValues, formulation: str) -> str:
 def formulation_of(case: OfSize | OfValues, bug: str) -> str:
     """The groups formulation asks `holds` of each group, and for sizes `smallest_group`; the strong one declares rows.
 
-    Sets of quasi-identifiers are for the strong one only.
+    Sets of quasi-identifiers and populations are for the strong one only.
     """
     asked = bug.partition(":")[0] in ("holds", "smallest_group", "emd", "partners", "power")
-    return "groups" if asked and not (isinstance(case, OfSize) and case.columns) else "strong"
+    return "groups" if asked and not (isinstance(case, OfSize) and (case.columns or case.people)) else "strong"
 
 
 def outcomes(case: OfSize | OfValues) -> dict[str, str]:
@@ -254,6 +268,8 @@ def test_no_bug_ends_as_verified_with_a_wrong_table(name: Any) -> None:
     felt = {"bind: looser"} | {bug for bug in found if bug.partition(":")[0] in PARTS}
     if isinstance(case, OfValues):
         felt |= {"holds: always", "declare: nothing", "declare: looser"}
+    elif case.people is not None:  # candidates are all there is to it
+        felt |= {"releasable: everything", "exact: looser"}
     elif (
         case.risk is not None or case.marketer is not None
     ):  # it is k, or a number of groups: what else is wrong is felt by nobody

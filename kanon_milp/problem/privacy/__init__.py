@@ -4,6 +4,7 @@
 from kanon_milp.problem.privacy.base import Requirement as Requirement
 from kanon_milp.problem.privacy.k_anonymity import KAnonymity as KAnonymity
 from kanon_milp.problem.privacy.prosecutor_risk import ProsecutorRisk as ProsecutorRisk
+from kanon_milp.problem.privacy.journalist_risk import JournalistRisk as JournalistRisk
 from kanon_milp.problem.privacy.marketer_risk import MarketerRisk as MarketerRisk
 from kanon_milp.problem.privacy.p_sensitivity import PSensitivity as PSensitivity
 from kanon_milp.problem.privacy.l_diversity import LDiversity as LDiversity

@@ -63,10 +63,12 @@ class Parameter:
 @dataclass(frozen=True)
 class Swept:
     """How the parameter that a requirement is asked for by is swept. stricter: 1 where a table for a larger value is
-    one for each smaller value, -1 where it is the other way round. example: values, as an option has them."""
+    one for each smaller value, -1 where it is the other way round. example: values, as an option has them. named: those
+    that have names."""
 
     stricter: int
     example: str
+    named: Mapping[str, Fraction] = field(default_factory=dict)
 
 
 INTEGER, NUMBER, LIST, TEXT = (int,), (int, float, str), (list,), (str,)
@@ -229,6 +231,14 @@ class Requirement(ABC):
         return True
 
     @property
+    def asks_of_labels(self) -> bool:
+        """Whether it also asks what is released, whatever rows of the table are released so; then `releasable` says it.
+
+        Methods that release groups as anything but candidates of an instance are not for such a problem.
+        """
+        return False
+
+    @property
     def exempts(self) -> bool:
         """Whether fully suppressed rows need not have it where a problem says `suppressed_rows="exempt"`."""
         return False
@@ -265,6 +275,10 @@ class Requirement(ABC):
 
     def viable(self, instance: InstanceData) -> Flags:
         """Per candidate: False only if no subset of its cover satisfies the requirement."""
+        return np.ones(instance.candidates.count, dtype=bool)
+
+    def releasable(self, instance: InstanceData) -> Flags:
+        """Per candidate: whether it may be released at all. Asked only where `asks_of_labels` is True."""
         return np.ones(instance.candidates.count, dtype=bool)
 
     def relaxations(self, _table_group: Group) -> Sequence[ValueLimits]:
@@ -362,6 +376,7 @@ _MUST = {  # what each method has to do, as errors about those of a user's own s
     "relaxations": "return a sequence of ValueLimits",
     "smallest_group": "return an integer of at least 0, such as 1",
     "viable": "return a bool array with one entry for each candidate",
+    "releasable": "return a bool array with one entry for each candidate",
 }
 
 
@@ -452,13 +467,22 @@ def least_rows(requirement: Requirement, table_group: Group) -> int:
 
 def viable_candidates(requirement: Requirement, instance: InstanceData) -> Flags:
     """What `viable` says."""
+    return _of_candidates(requirement, "viable", instance)
+
+
+def releasable_candidates(requirement: Requirement, instance: InstanceData) -> Flags:
+    """What `releasable` says."""
+    return _of_candidates(requirement, "releasable", instance)
+
+
+def _of_candidates(requirement: Requirement, method: str, instance: InstanceData) -> Flags:
     shape = (instance.candidates.count,)
 
     def fits(found: Any) -> bool:
         return isinstance(found, np.ndarray) and found.dtype == bool and found.shape == shape
 
-    viable: Flags = _said(requirement, "viable", fits, instance)
-    return viable
+    said: Flags = _said(requirement, method, fits, instance)
+    return said
 
 
 def declare_in(requirement: Requirement, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:

@@ -15,7 +15,7 @@ import pyomo.core as pyo
 import scipy.sparse as sp
 
 from kanon_milp.problem.column_values import mixed_key
-from kanon_milp.problem.recoding import Levels
+from kanon_milp.problem.recoding import Levels, Recoding
 from kanon_milp.problem.records import Group, Label
 from kanon_milp.system.arrays import Flags, Ints, Ints32
 
@@ -72,6 +72,10 @@ class InstanceData(Protocol):
     @property
     def types(self) -> RowTypeData:
         """The row types."""
+
+    @property
+    def recoding(self) -> Recoding:
+        """What quasi-identifiers may become, with hierarchies also of values that the table lacks."""
 
     @property
     def levels(self) -> Levels:

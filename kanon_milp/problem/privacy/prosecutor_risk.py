@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyomo.core as pyo
 
 from kanon_milp.problem.exact import Number, both
-from kanon_milp.problem.privacy.base import NUMBER, Parameter, Requirement
+from kanon_milp.problem.privacy.base import NUMBER, Parameter, Requirement, Swept
 from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.privacy.k_anonymity import KAnonymity
 from kanon_milp.problem.privacy.thresholds import PRESETS, threshold
@@ -45,6 +45,7 @@ class ProsecutorRisk(Requirement):
             help="Prosecutor risk, such as 0.09 or 1/11: k = ceil(1/R); or ema, health-canada, cms.",
         )
     }
+    swept: ClassVar[Swept] = Swept(-1, "ema,0.05,1/50", {name: preset.risk for name, preset in PRESETS.items()})
     sentence: ClassVar[str] = "the risk of each row is at most {risk}"
     merge_closed: ClassVar[bool] = True
     keeps_flow_structure: ClassVar[bool] = True

@@ -18,10 +18,11 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from kanon_milp.errors import InputError, own_code, type_in_words
 from kanon_milp.problem.records import Label
-from kanon_milp.system.arrays import Flags
+from kanon_milp.system.arrays import Flags, Ints
 from kanon_milp.verify.counts import Counts
 from kanon_milp.verify.ground import Ground, built_in
 from kanon_milp.verify.numbers import both
@@ -104,7 +105,21 @@ class MeanRule:
         return int(self.risk * rows)
 
 
-Rule = SizeRule | ValueRule | MeanRule
+@dataclass(frozen=True, eq=False)
+class PopulationRule:
+    """Journalist risk: each released row matches at least 1/risk rows of a population.
+
+    people: its quasi-identifiers as text. counts: int64, how many rows each of these stands for. described: the
+    parameters as plain data.
+    """
+
+    risk: Fraction
+    people: pl.DataFrame
+    counts: Ints
+    described: dict[str, object]
+
+
+Rule = SizeRule | ValueRule | MeanRule | PopulationRule
 
 
 def attributes_of(requirement: Any, table: Original) -> tuple[str, ...]:

@@ -1,0 +1,45 @@
+"""The verifier's definition of journalist risk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from kanon_milp.errors import InputError, among
+from kanon_milp.verify.definitions import AtLeast, Definition, PopulationRule, Rule
+from kanon_milp.verify.definitions.prosecutor_risk import threshold
+from kanon_milp.verify.numbers import both
+from kanon_milp.verify.tables import Original, text_columns
+
+
+def _rules(requirement: Any, table: Original) -> Sequence[Rule]:
+    """The rows of the population as they came."""
+    people = requirement.population
+    if any(table.keys[unit].n_unique() < table.n for unit in table.units):
+        raise InputError(f"{table.source}: journalist risk counts rows of a population, and a unit has several rows")
+    for name in table.quasi_identifiers:
+        if name not in people.frame.columns:
+            raise InputError(f'{people.source}: there is no column "{name}"{among(name, people.frame.columns)}')
+    risk = threshold(requirement.journalist_risk, "journalist_risk")
+    counts = np.asarray(people.counts, dtype=np.int64)
+    file = {} if people.file is None else {"population": str(people.file)}
+    described = {**both("journalist_risk", risk), **file, "population_rows": int(counts.sum())}
+    return [PopulationRule(risk, text_columns(people.frame, table.quasi_identifiers), counts, described)]
+
+
+def _least(_requirement: Mapping[str, Any], _table: Original) -> AtLeast:
+    """Any group may be of one row."""
+    return AtLeast(1)
+
+
+DEFINITION = Definition(
+    "JournalistRisk",
+    "journalist_risk",
+    _rules,
+    {"journalist_risk": "number", "population": "column", "population_rows": "count"},
+    _least,
+    optional=("population",),
+    term="journalist risk",
+)
