@@ -344,7 +344,7 @@ class Original:
     keys: quasi-identifiers, then sensitive attributes and the unit of protection, every value as text, null where
     missing. identifying: what must not be released. dropped: those among them that identify nobody. count: the column
     that says how many rows each row of the frame stands for. weights: int64 (rows of the frame,), these numbers; 1
-    where there is no such column.
+    where there is no such column. marks: texts that stood for a missing value in its file.
     """
 
     frame: nw.DataFrame[Any]
@@ -359,6 +359,7 @@ class Original:
     dropped: tuple[str, ...] = ()
     count: str | None = None
     weights: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64), repr=False)
+    marks: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, table: TableData) -> Original:
@@ -371,7 +372,7 @@ class Original:
         weights = counts_of(table.frame, count, table.source)
         return cls(
             table.frame, quasi, sensitive, keys, table.source, table.symbol, removed, unit, dropped=dropped,
-            count=count, weights=weights,
+            count=count, weights=weights, marks=tuple(getattr(getattr(table, "csv", None), "missing_values", ())),
         )  # fmt: skip
 
     @property

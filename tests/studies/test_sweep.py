@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import signal
 import subprocess
@@ -74,6 +75,15 @@ def test_two_parameters_at_once(form: Form) -> None:
         alone = km.solve(km.Problem(CENSUS, [km.KAnonymity(k), km.LDiversity(l, form)]), time_limit=20)
         assert alone.is_optimal
         assert (row.proof, row.objective) == ("optimal", alone.exact_objective)
+
+
+def test_risks_and_their_names() -> None:
+    problem = km.Problem(CENSUS, [km.ProsecutorRisk("0.4"), km.KAnonymity(2)])
+    found = km.sweep(problem, risk=["ema", "1/3", "0.4"], time_limit=20)
+    assert [row.risk for row in found.rows] == ["9/100", "1/3", "2/5"]
+    for row in found.rows:
+        alone = km.solve(km.Problem(CENSUS, km.KAnonymity(math.ceil(1 / Fraction(row.risk)))), time_limit=20)
+        assert (row.proof, row.objective) == (alone.proof, alone.exact_objective)
 
 
 def test_requirements_that_are_not_swept_stay() -> None:

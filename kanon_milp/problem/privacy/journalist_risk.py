@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,7 +15,7 @@ import pyomo.core as pyo
 from kanon_milp.errors import InputError, counted, type_in_words
 from kanon_milp.problem.arguments import file_path
 from kanon_milp.problem.column_values import as_text, mixed_key
-from kanon_milp.problem.csv_files import CsvFormat
+from kanon_milp.problem.csv_files import CsvFormat, with_missing
 from kanon_milp.problem.exact import Number, both
 from kanon_milp.problem.hierarchies import ColumnLevels, Hierarchy, Label
 from kanon_milp.problem.privacy.base import NUMBER, TEXT, Parameter, Requirement, Shortfall
@@ -61,6 +61,14 @@ class Population:
     def n(self) -> int:
         """Number of people."""
         return int(self.counts.sum())
+
+    def as_read(self, csv: CsvFormat) -> Population:
+        """What stands for a missing value in the file of the table does so in a file of it, too."""
+        if self.file is None or not csv.missing_values:
+            return self
+        return replace(
+            self, frame=nw.from_native(with_missing(self.frame.to_polars(), csv), eager_only=True), _among={}
+        )
 
     def among(self, names: tuple[str, ...]) -> Among:
         """Its different rows, of these columns; made once."""
@@ -242,8 +250,9 @@ class JournalistRisk(Requirement):
                 f'"{table.unit}" has several rows; ask for the risk of each unit (risk, --risk), or leave the unit out'
             )
         Roles.of(table.quasi_identifiers).check(self.population.frame.columns, self.population.source)
-        self.population.among(table.quasi_identifiers)  # values that have no text are an error here
-        return (self,)
+        population = self.population.as_read(table.csv)
+        population.among(table.quasi_identifiers)  # values that have no text are an error here
+        return (replace(self, population=population),)
 
     def smallest_group(self, _table_group: Group) -> int:
         """Any group may be of one row."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from kanon_milp.errors import InputError, among
 from kanon_milp.verify.definitions import AtLeast, Definition, PopulationRule, Rule
@@ -26,7 +27,11 @@ def _rules(requirement: Any, table: Original) -> Sequence[Rule]:
     counts = np.asarray(people.counts, dtype=np.int64)
     file = {} if people.file is None else {"population": str(people.file)}
     described = {**both("journalist_risk", risk), **file, "population_rows": int(counts.sum())}
-    return [PopulationRule(risk, text_columns(people.frame, table.quasi_identifiers), counts, described)]
+    rows = text_columns(people.frame, table.quasi_identifiers)
+    if people.file is not None and table.marks:  # they stand for a missing value in its file, too
+        marks = {*table.marks, *(mark[1:-1].strip() for mark in table.marks if mark[0] == mark[-1] in ("'", '"'))}
+        rows = rows.with_columns(pl.when(~pl.all().str.strip_chars().is_in(list(marks))).then(pl.all()))
+    return [PopulationRule(risk, rows, counts, described)]
 
 
 def _least(_requirement: Mapping[str, Any], _table: Original) -> AtLeast:
