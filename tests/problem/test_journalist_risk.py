@@ -129,7 +129,7 @@ def test_a_journalist_risk_on_the_command_line_and_in_a_model_file(tmp_path: Pat
     assert verified.returncode == 0, verified.stdout
     stricter = ("--qi", "age,city", "--journalist-risk", "1/4", "--population", people)
     refused = run("verify", out / "anonymized.csv", "--original", data, *stricter)
-    assert (refused.returncode, "1 of 2 different released rows matches fewer" in refused.stdout) == (6, True)
+    assert (refused.returncode, "different released rows matches fewer" in refused.stdout) == (6, True)
     again = km.read_model(tmp_path / "model.toml").problem
     assert km.solve(again).exact_objective == 2
     assert run("solve", "--data", data, *asked[:4], "--out", out).returncode == 2
