@@ -3,6 +3,8 @@ parameter, several instances."""
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -35,6 +37,7 @@ WRITTEN: dict[str, Callable[[comparison.Comparison], str]] = {
 }
 RED = 1
 """Exit code: an answer is wrong, or there is none."""
+PLAIN = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d+)?|true|false")  # a number, true or false, not text
 MOST_MESSAGES = 3  # of runs that failed, and of files
 HEAD = ("setting", "runs", "solved", "red", "mean s", "/best", "PAR10 s", "/best", "integral s")
 SHOWN = (
@@ -309,6 +312,45 @@ def bench_run(
     if not quiet:
         display.say(f"results     {folder}")
     raise typer.Exit(code)
+
+
+@bench.command("fuzz", cls=Command, epilog=examples("bench fuzz --solver highs --minutes 10 --out finds"))
+def bench_fuzz(
+    solver: Annotated[str, typer.Option(metavar="NAME", help="As for solve --solver.")],
+    minutes: Annotated[float, typer.Option(metavar="M", help="How long.", min=0)] = 10,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of what is found.")] = Path("out") / "fuzz",
+    seed: options.Seed = 0,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="An option for the solver, as it is; may be repeated."),
+    ] = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Try random models on a solver, and make those small on which it is wrong.
+
+    Its claims are compared with checked points of other solvers, and with planted optima. Exit codes: 0 nothing was
+    found; 1 something was; 2 bad usage or input; 5 interrupted.
+    """
+    from kanon_milp.studies.bench.fuzzing import Find, fuzz
+
+    given: dict[str, object] = {}
+    for entry in option or []:
+        name, sign, value = entry.partition("=")
+        if not name or not sign:
+            raise InputError("--option is NAME=VALUE, as in --option presolve=off")
+        given[name] = tomllib.loads(f"value = {value}")["value"] if PLAIN.fullmatch(value) else value
+
+    def note(find: Find) -> None:
+        size = f"{find.model.variables} variables, {find.model.constraints} constraints"
+        display.say(f"{find.folder}: {find.refuted.said} ({size})", err=True)
+
+    try:
+        found = fuzz(solver, minutes, out, seed=seed, options=given, on_find=note)
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted: what was found is in {out}\n") from None
+    if not quiet:
+        display.say(f"{counted(found.models, 'model')}, {len(found.finds)} on which {solver} is wrong")
+    raise typer.Exit(RED if found.finds else 0)
 
 
 @bench.command("report", cls=Command, epilog=examples("bench report study", "bench report old new --out both"))
