@@ -63,6 +63,8 @@ charges             list of {"sensitive": a column, "levels": a level vector, "r
                     vector releases as it does this one are charged with for the EMD cost of t-closeness with the equal
                     distance; 0 for all others
 
+Numbers of groups have multipliers here, too: `counting_rows` is then of all rows, or empty.
+
 φ_g is then the least cost of a group that is within what the requirements say of shares and different values, plus
 θ_g (½ Σ_σ |X_σ - p_σ·S| - t·S) of it; `kanon_milp.verify.group_costs` has how it is bounded, and why. What the bound
 of a session gains by looking at groups of a few rows one by one (`bounds.small_groups`) is not in it.
@@ -83,7 +85,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.bounds.closure_pricing import pricing_of
-from kanon_milp.bounds.dual import DENOMINATOR, FINE, NEVER, DualPoint, exact_value, prove, required_phi, round_dual
+from kanon_milp.bounds.dual import DENOMINATOR, FINE, NEVER, DualPoint, exact_value, prove, round_dual
 from kanon_milp.bounds.packing_cuts import PackingCuts, mapped_sets
 from kanon_milp.bounds.pattern_pricing import PatternPricing
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts
@@ -482,8 +484,8 @@ def required_problem(problem: Problem) -> Problem | None:
     """The problem that such a certificate is about, without what cannot be stated. None where nothing is asked about
     any sensitive attribute."""
     known = certified_requirements(problem)
-    relaxed = replace(replace(problem, privacy=known).without_sides(), objective="loss")
-    return relaxed if known and relaxed.attributes else None
+    relaxed = replace(_certified_problem(problem), privacy=known) if known else None
+    return relaxed if relaxed is not None and relaxed.attributes else None
 
 
 def required_instance(problem: Problem) -> Instance | None:
@@ -528,6 +530,10 @@ def certify_required(
     at = [types.sensitive.index(name) for name in instance.types.sensitive]
     tuples = np.column_stack([types.star_type, types.star_codes[:, at]])
     _, first, of_tuple = np.unique(tuples, axis=0, return_index=True, return_inverse=True)
+    # how many groups there can be at most is no matter of which candidates there are
+    most, every = instance.problem.most_groups, instance.types.count
+    keep = (point.sets.lengths < every) | (most is not None and most <= types.n // instance.least.max())
+    point = replace(point, sets=point.sets.subset(keep), packing_multipliers=point.packing_multipliers[keep])
     exact = round_dual(point, denominator)
     proof = prove(instance, exact, small=False)
     assert exact.charges is not None
@@ -535,15 +541,23 @@ def certify_required(
     # what is charged so much that no group is worth it is charged for that
     uncharged = proof.phi
     if charges.any():
-        uncharged = required_phi(instance, replace(exact, charges=np.zeros_like(charges)), small=False)
+        uncharged = prove(instance, replace(exact, charges=np.zeros_like(charges)), small=False).phi
+    of_groups = dict(zip(exact.sets.lengths.tolist(), exact.packing_multipliers.tolist(), strict=True))
+    stated = {
+        key: number
+        for key, number, length in (("max_groups", most, every), ("min_groups", instance.problem.min_groups, 0))
+        if length in of_groups
+    }
     return Certificate(
-        problem=describe_problem(problem, levels),
+        problem=describe_problem(problem, levels) | stated,
         rows=types.n,
         table_sha256=table_hash(types),
         unit=levels.unit,
         denominator=denominator,
         multipliers=tuple(exact.multipliers[of_tuple.ravel()].tolist()),
         bound=max(proof.bound, 0) * levels.unit,
+        counting_rows=((tuple(range(len(tuples))), of_groups[every]),) if every in of_groups else (),
+        min_groups_multiplier=of_groups.get(0),
         charges=_charges(instance, charges, first, uncharged < 0),
     )
 

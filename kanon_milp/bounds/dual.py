@@ -118,6 +118,13 @@ class DualPoint(Generic[Scalar]):
         sets, cuts = mapped_sets(self.sets, types, back), self.rank_one_cuts.mapped(types, back)
         return replace(self, multipliers=back(self.multipliers), sets=sets, rank_one_cuts=cuts)
 
+    def of_numbers(self, sets: TypeSets) -> NDArray[Scalar]:
+        """The multipliers of numbers of groups, of sets that are all row types or none, over any row types; 0 of those
+        that the point does not have."""
+        lengths, every = self.sets.lengths, len(self.multipliers)
+        wanted = (lengths == (every if length else 0) for length in sets.lengths.tolist())
+        return np.array([self.packing_multipliers[each].sum() for each in wanted], self.multipliers.dtype)
+
     def floats(self) -> DualPoint:
         """The same in floating point."""
         point: Any = self
@@ -242,10 +249,12 @@ def prove(
     """
     if exact.charges is None:
         return _of_sizes(instance, exact, params)
-    if exact.rank_one_cuts.count if priced is None else priced:
+    if not exact.sets.lists and (exact.rank_one_cuts.count if priced is None else priced):
         return _priced(instance, exact)
     phi = required_phi(instance, exact, small=small, params=params)
-    return Proof(instance, exact, phi, right_side(instance, exact) + sum(phi[phi < 0].tolist()))
+    surcharge, paid = _packed(instance, exact)
+    phi = np.where(phi < NEVER, phi + surcharge, NEVER)
+    return Proof(instance, exact, phi, right_side(instance, exact) - paid + sum(phi[phi < 0].tolist()))
 
 
 def right_side(instance: Instance, exact: ExactDual) -> int:
@@ -253,6 +262,15 @@ def right_side(instance: Instance, exact: ExactDual) -> int:
     counts = instance.types.counts
     total: int = sum(n * each for n, each in zip(counts.tolist(), exact.multipliers.tolist(), strict=True))
     return total - _terms(instance, exact)
+
+
+def _packed(instance: Instance, exact: ExactDual) -> tuple[Ints, int]:
+    """σ (G,) and Σ μ ⌊N/κ⌋ times the denominator."""
+    packing, multipliers = PackingCuts.of(instance, exact.sets), exact.packing_multipliers.tolist()
+    if sum(multipliers) >= NEVER:
+        raise InputError(TOO_FINE)
+    surcharge = packing.surcharge(np.asarray(exact.packing_multipliers, dtype=np.int64), instance.candidates.count)
+    return surcharge, sum(limit * each for limit, each in zip(packing.limits.tolist(), multipliers, strict=True))
 
 
 def _terms(instance: Instance, exact: ExactDual) -> int:
@@ -272,14 +290,12 @@ def _of_sizes(instance: Instance, exact: ExactDual, params: SubproblemParameters
     No number within a subproblem is larger than n · (w + |λ|) + Σ μ + Σ ν ⌊p·n/d⌋.
     """
     candidates, counts = instance.candidates, instance.types.counts
-    packing_multipliers = exact.packing_multipliers.tolist()
     largest = int(candidates.cost.max(initial=0)) * exact.denominator
     largest += max(map(abs, exact.multipliers.tolist()), default=0)
-    if largest * instance.types.n + sum(packing_multipliers) + _terms(instance, exact) >= NEVER:
+    if largest * instance.types.n + sum(exact.packing_multipliers.tolist()) + _terms(instance, exact) >= NEVER:
         raise InputError(TOO_FINE)
-    packing = PackingCuts.of(instance, exact.sets)
+    surcharge, paid = _packed(instance, exact)
     lambdas = np.ascontiguousarray(exact.multipliers, dtype=np.int64)
-    surcharge = packing.surcharge(np.asarray(exact.packing_multipliers, dtype=np.int64), candidates.count)
     priced: PricedCandidates[np.int64] = PricedCandidates(
         candidates.indptr, candidates.members, candidates.cost * exact.denominator, instance.least, surcharge
     )
@@ -295,8 +311,7 @@ def _of_sizes(instance: Instance, exact: ExactDual, params: SubproblemParameters
         chosen = np.flatnonzero(phi < 0)
         cuts = priced_cuts(exact, instance.types.count)
         phi[chosen], _, _ = cheapest_groups(*priced, counts, lambdas, *cuts, chosen, np.int64(0), params.nodes)
-    total = right_side(instance, exact) + sum(phi[phi < 0].tolist())
-    total -= sum(limit * each for limit, each in zip(packing.limits.tolist(), packing_multipliers, strict=True))
+    total = right_side(instance, exact) - paid + sum(phi[phi < 0].tolist())
     return Proof(instance, exact, phi, total, False, found.marginal, priced)
 
 

@@ -200,9 +200,9 @@ class _Relaxed:
 
 
 class RequiredEvaluator(Evaluator):
-    """L(λ, θ) over one instance.
+    """L(λ, μ, θ) over one instance.
 
-    A point is one array: λ of the row types, then θ of the charged relaxations.
+    A point is one array: λ of the row types, then μ of the packing cuts, then θ of the charged relaxations.
     """
 
     def __init__(
@@ -213,30 +213,44 @@ class RequiredEvaluator(Evaluator):
         threads: int = 1,
         *,
         small: bool = True,
+        sets: TypeSets = NO_SETS,
         params: SubproblemParameters | None = None,
     ) -> None:
+        """start: λ to begin with, or λ and μ; charges: θ. sets: of the packing cuts."""
         super().__init__(instance, threads, params)
         relaxations = relaxations_of(instance)
         if not relaxations:
             raise InputError("no requirement is about a sensitive attribute: the bound is that of the sizes")
         self.first, self.first_charges = start, charges
-        first = super().start() if start is None else np.asarray(start, np.float64)
+        first = super().start() if start is None else np.asarray(start[: self.types], np.float64)
         small = small and self.params.tried > 0
         self.relaxed = [_Relaxed(instance, relaxation, first, self._ends, small) for relaxation in relaxations]
         self.charged = [v for v, relaxation in enumerate(relaxations) if relaxation.closeness is not None]
-        self.right = np.concatenate([self.counts, np.zeros(len(self.charged) * instance.candidates.count)])
+        self.set_packing_cuts(sets)
         # the last point, and which relaxation gave the group of each candidate, -1 where it was closed
         self._last, self._which = np.zeros(0), np.full(instance.candidates.count, -1)
         self.sort(first)
         # averages of the rows of each pair, divided by `_faded`; and workspace for a factor
         self._rows, self._faded = np.zeros(instance.candidates.pairs + 1), 1.0
 
+    def set_packing_cuts(self, sets: TypeSets) -> None:
+        """As for sizes; what stands for θ comes after them."""
+        super().set_packing_cuts(sets)
+        charged = len(getattr(self, "charged", ())) * self.instance.candidates.count
+        self.right = np.concatenate([self.right, np.zeros(charged)])
+
+    @property
+    def multipliers(self) -> int:
+        """How many λ and μ there are; θ comes after them."""
+        return self.types + self.sets.lists
+
     def start(self) -> Floats:
         """The multipliers given, or the loss of every row at its cheapest candidate; nothing is charged."""
         point = np.zeros(len(self.right))
-        point[: self.types] = super().start() if self.first is None else self.first
+        first = super().start() if self.first is None else self.first
+        point[: len(first)] = first
         if self.first_charges is not None:
-            point[self.types :] = self.first_charges
+            point[self.multipliers :] = self.first_charges
         return point
 
     def sort(self, point: Floats) -> None:
@@ -270,12 +284,15 @@ class RequiredEvaluator(Evaluator):
         count = self.instance.candidates.count
         if v not in self.charged or len(point) == self.types:
             return np.zeros(count)
-        begin = self.types + self.charged.index(v) * count
+        begin = self.multipliers + self.charged.index(v) * count
         return point[begin : begin + count].copy()  # the search for charges changes them
 
     def __call__(self, point: Floats, *, everything: bool = False) -> Evaluation:
-        """L, φ and a subgradient: rows not yet placed, and EMD cost above what is allowed."""
+        """L, φ and a subgradient: rows not yet placed, groups too many, and EMD cost above what is allowed."""
         multipliers = np.ascontiguousarray(point[: self.types])
+        surcharge = self.candidates.surcharge
+        spread(*self.packing.nested, self.packing.signs * point[self.types : self.multipliers], surcharge)
+        everything |= bool((surcharge < 0).any())  # φ without it may not be negative where it is with it
         thetas = [self.thetas(point, v) for v in range(len(self.relaxed))]
         count, self._last = self.instance.candidates.count, point
         phi, excesses = np.zeros(count), np.zeros((len(self.relaxed), count))
@@ -287,9 +304,11 @@ class RequiredEvaluator(Evaluator):
 
         for _ in self.each_part(part):
             pass
-        value = float(phi[phi < 0].sum()) + dot(self.counts, multipliers)
-        left = self.counts - self._taken.sum(axis=0)
-        return Evaluation(value, phi, np.concatenate([left, excesses[self.charged].ravel()]))
+        fixed = self.right[: self.multipliers].copy()
+        value = float(phi[phi < 0].sum()) + dot(fixed, point[: self.multipliers])
+        fixed[: self.types] -= self._taken.sum(axis=0)
+        self.packing.add_groups((phi < 0).astype(np.float64), fixed[self.types :])
+        return Evaluation(value, phi, np.concatenate([fixed, excesses[self.charged].ravel()]))
 
     def _part(
         self, number: int, multipliers: Floats, thetas: list[Floats], everything: bool, excesses: Floats
@@ -300,6 +319,8 @@ class RequiredEvaluator(Evaluator):
         for v in range(len(self.relaxed)):
             # a candidate that is closed under one relaxation is so under all
             phi = self.solve(v, number, multipliers, thetas[v], everything, left)
+            if not self.relaxed[v].plain:
+                phi = phi + self.candidates.surcharge[begin:end]
             solved.append(phi)
             left = left if everything else phi < 0
         phis: Floats = np.array(solved)
@@ -414,7 +435,7 @@ class RequiredEvaluator(Evaluator):
                 trial = self._phi(v, multipliers, thetas, value < 0)
                 better = trial > value + 1e-6
                 best[better], value[better] = thetas[better], trial[better]
-            begin = self.types + self.charged.index(v) * len(best)
+            begin = self.multipliers + self.charged.index(v) * len(best)
             refined[begin : begin + len(best)] = best
         return refined if (refined != point).any() else None
 

@@ -33,7 +33,8 @@ minimum is convex in the group, and its constraints are those of the EMD cost, w
 what `relaxations` says of metrics of no tree. Groups of up to four rows are not charged but looked at one by one
 (`bounds.small_groups`), which is stronger.
 
-θ is part of the point that the volume algorithm moves; afterwards each θ_g is searched alone.
+θ is part of the point that the volume algorithm moves; afterwards each θ_g is searched alone. Packing cuts add σ_g to
+φ_g and Σ μ_S ⌊N_S/κ_S⌋ is taken away, as above: so numbers of groups come in.
 All values are in units of `Levels.unit`; the proof is in exact integer arithmetic (`bounds.dual.prove`).
 
 The volume algorithm (Barahona, Anbil 2000) works in floating point, over the multipliers of row types, packing cuts and
@@ -51,7 +52,7 @@ import numpy as np
 
 from kanon_milp.bounds.dual import DualPoint
 from kanon_milp.bounds.evaluation import Evaluator, RequiredEvaluator
-from kanon_milp.bounds.packing_cuts import first_sets, violated_sets
+from kanon_milp.bounds.packing_cuts import NO_SETS, TypeSets, first_sets, violated_sets
 from kanon_milp.bounds.parameters import LagrangianParameters, PackingParameters, SubproblemParameters
 from kanon_milp.bounds.registry import BoundLimit
 from kanon_milp.errors import InputError, counted
@@ -295,11 +296,13 @@ def required_bound(
     point: DualPoint | None = None,
     threads: int = 1,
     small: bool = True,
+    sets: TypeSets = NO_SETS,
     params: Parameters = DEFAULT,
 ) -> DualPoint:
     """Maximize L by the volume algorithm.
 
-    start: multipliers to begin with, such as those of `lagrangian`. point: what to go on from instead, of this
+    start: multipliers to begin with, such as those of `lagrangian`, of row types, or of these and of `sets`: those of
+    packing cuts, such as numbers of groups. point: what to go on from instead, of this
     instance; with its `ascent` as if it had not been interrupted. iterations: at most so many more. threads: the result
     is the same for any number. small: whether groups of a few rows are looked at one by one (`bounds.small_groups`),
     which a certificate cannot say. The other parameters are those of `lagrangian`. Raises InputError where the loss is
@@ -319,6 +322,7 @@ def required_bound(
             charges,
             threads,
             small=small,
+            sets=sets,
             params=params.of(SubproblemParameters),
         )
         near = all(relaxed.tree.convex for relaxed in at.relaxed)
@@ -332,14 +336,16 @@ def required_bound(
         ascent.refine(final=True)
     else:
         ascent.maximize(packing_cuts=False)
-    types = instance.types.count
+    types, charged = instance.types.count, ascent.at.multipliers
     found = ascent.best.copy()
     return DualPoint(
         found[:types],
         ascent.value,
         ascent.share.copy(),
         evaluations=ascent.iterations,
-        charges=found[types:],
+        sets=ascent.at.sets,
+        packing_multipliers=found[types:charged],
+        charges=found[charged:],
         rows=ascent.at.rows,
         ascent=ascent,
     )

@@ -5,7 +5,7 @@ Not among the reductions of `presolve`: they need multipliers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -100,8 +100,11 @@ class ReducedCosts(Reduction[Dropped]):
         if instance not in self._known:
             self._known.clear()
             known = self.proof if self.proof is not None and self.proof.instance is instance else None
-            found = prove(instance, self.dual) if known is None else known
-            self._known[instance] = self._of_sizes(found) if self.dual.charges is None else self._required(found)
+            dual = self.dual
+            if dual.charges is not None and dual.sets.lists:  # (2) knows nothing of packing cuts, sizes do
+                known, dual = None, replace(dual, charges=None)
+            found = prove(instance, dual) if known is None else known
+            self._known[instance] = self._of_sizes(found) if dual.charges is None else self._required(found)
         return self._known[instance]
 
     def _of_sizes(self, found: Proof) -> tuple[Flags, Flags]:

@@ -139,8 +139,7 @@ def different_values(
     value_of: Ints, presence: int, never: Scalar, everything: bool, left: Flags, phi: NDArray[Scalar],
     taken: NDArray[Scalar], ascending: Ints32, average: NDArray[Scalar],
 ) -> None:  # fmt: skip
-    """The same where a group needs rows of so many different values, too, and opening a candidate costs nothing more:
-    φ (G,) of the candidates in `left`.
+    """The same where a group needs rows of so many different values, too: φ (G,) of the candidates in `left`.
 
     value_of: int64 (t,), the value of each row type; presence: how many a group needs. never: φ of a candidate that has
     no group. The cheapest group has all rows below 0, and of the others the cheapest: the first row of a value that it
@@ -162,7 +161,7 @@ def different_values(
             if not left[g]:
                 continue
             w, begin, end = cost[g], indptr[g], indptr[g + 1]
-            value, held, different, number = w * 0, w * 0, 0, 0
+            value, held, different, number = surcharge[g], w * 0, 0, 0
             for at in range(begin, end):
                 i = members[at]
                 if w - order[i] >= rise:

@@ -10,18 +10,25 @@ from __future__ import annotations
 
 import math
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
 
+from kanon_milp.bounds.dual import prove, round_dual
+from kanon_milp.bounds.lagrangian_bound import required_bound
+from kanon_milp.bounds.packing_cuts import first_sets
+from kanon_milp.bounds.parameters import SubproblemParameters
+from kanon_milp.bounds.relaxations import relaxations_of
+from kanon_milp.errors import InputError
 from kanon_milp.heuristics.interchange import InterchangeParameters, interchange
 from kanon_milp.heuristics.splitting import split_groups
 from kanon_milp.methods.hybrid import limit_of_search
 from kanon_milp.methods.model_phases import RestrictedModel
 from kanon_milp.methods.outcome import Bound
 from kanon_milp.methods.phases import ByShare, Estimate, Known, Phase
-from kanon_milp.methods.required_phases import Lagrangian
+from kanon_milp.methods.required_phases import Lagrangian, RequiredBoundParams
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.scheduler import begun, outcome_of, run_phases
 from kanon_milp.methods.session import Session
@@ -41,6 +48,8 @@ class FewGroupsParams:
 
     share: float = number(0.2, "of the time, at most", most=1)
     gain: float = number(0.6, "expected share of the gap that they close")
+    required_share: float = number(0.1, "of the time, for the bound that knows of values as well, at most", most=1)
+    required_gain: float = number(0.2, "expected share of the gap that it closes")
     reserve: float = number(
         0.05,
         "of the time left, for the solver to stop (HiGHS takes seconds) and for its rows to be placed",
@@ -88,6 +97,55 @@ class GroupsLagrangian(Lagrangian):
         params = known.get(LagrangianParams)
         seconds = math.inf if limit.seconds is None else min(params.share * limit.left, params.seconds)
         self._rise(known, limit, seconds, params.evaluations)
+
+
+class GroupsRequired(Phase):
+    """Multipliers of values and of the number of groups, from where those of sizes stand; given up soon where values
+    add nothing, as in few large groups."""
+
+    name = "required bound"
+    step = "bound"
+
+    def __init__(self) -> None:
+        self._run = False
+
+    def applies(self, known: Known) -> bool:
+        """Once, where something is required of values that bounds know of."""
+        return known.dual is not None and not self._run and bool(relaxations_of(known.instance))
+
+    def estimate(self, known: Known) -> Estimate:
+        """Once there is a table."""
+        params = known.get(FewGroupsParams)
+        return Estimate(known.seconds(params.required_share), params.required_gain)
+
+    def run(self, known: Known, limit: Limit) -> None:
+        """Some iterations, and the rest of its share if these have raised it."""
+        self._run, dual, session, best = True, known.dual, known.session, known.best
+        assert dual is not None
+        params, sets = known.get(RequiredBoundParams), first_sets(session.instance)
+        part, point = limit.part(known.get(FewGroupsParams).required_share * limit.left), None
+        for iterations in (params.stalled_after, params.counted_iterations if known.counted else None):
+            before = dual.value if point is None else point.value
+            point = required_bound(
+                session.instance,
+                np.concatenate([dual.multipliers, dual.of_numbers(sets)]),
+                None if best is None else float(best.cost),
+                None if known.counted or part.seconds is None else part.left,
+                iterations,
+                known.tracker.show,
+                limit.interrupt,
+                point=point,
+                threads=session.options.threads,
+                sets=sets,
+                params=session.parameters,
+            )
+            if part.over or point.value - before < params.stalled * abs(point.value):
+                break
+        assert point is not None
+        with suppress(InputError):  # exact numbers would need more than 64 bits
+            proof = prove(session.instance, round_dual(point), params=known.get(SubproblemParameters))
+            known.required = point.multipliers
+            known.tracker.higher(proof.bound, ("own bound",))
 
 
 class Splitting(Phase):
@@ -155,5 +213,5 @@ def solve_few_groups(session: Session, free: Bound, table: Assignment | None) ->
     with begun(Known, session, limit, tracker) as known:
         if free.value is not None:
             tracker.higher(int(free.value / session.instance.levels.unit), cast(tuple[Backing, ...], free.backed_by))
-        run_phases(known, [Splitting(table), GroupsLagrangian(), FewGroups(), RestrictedModel()])
+        run_phases(known, [Splitting(table), GroupsLagrangian(), FewGroups(), GroupsRequired(), RestrictedModel()])
     return session.end(outcome_of(known))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from kanon_milp import __version__
@@ -558,6 +559,7 @@ def _under_requirements(
     """That of the bound under requirements, None where it proves no more."""
     from kanon_milp.bounds.certificate import certify_required, first_multipliers, required_instance, required_problem
     from kanon_milp.bounds.lagrangian_bound import required_bound
+    from kanon_milp.bounds.packing_cuts import first_sets
     from kanon_milp.bounds.required_pricing import priced_point
 
     relaxed = required_problem(problem)
@@ -565,13 +567,17 @@ def _under_requirements(
         return None
     types = types_of(relaxed, compress_table(relaxed))
     start = required if required is not None and len(required) == types.count else first_multipliers(types, dual)
-    if closures_suffice(relaxed) and many_vectors(relaxed, types):
-        instance, point = priced_point(relaxed, types, start, limit, _seconds(limit))
+    free = relaxed.without_sides()  # numbers of groups have multipliers where candidates are listed
+    if closures_suffice(free) and many_vectors(free, types):
+        instance, point = priced_point(free, types, start, limit, _seconds(limit))
     else:
         listed = required_instance(problem)
         assert listed is not None
         instance = listed
-        point = required_bound(instance, start, seconds=_seconds(limit), interrupt=limit.interrupt, small=False)
+        sets = first_sets(instance)
+        start = None if start is None else np.concatenate([start, dual.of_numbers(sets)])
+        seconds = _seconds(limit)
+        point = required_bound(instance, start, seconds=seconds, interrupt=limit.interrupt, small=False, sets=sets)
     found = certify_required(problem, instance, point)
     if found.bound < sizes.bound:
         return None

@@ -245,10 +245,9 @@ class _Expected:
         else:
             vectors = [top] if wide else list(itertools.product(*(range(height + 1) for height in top)))
         problems = [*self.differences(claim), *self._impossible(claim, types.height, vectors)]
-        if self.least_groups and (wide or claim.by_value or claim.rank_one_cuts):
+        if self.least_groups and (wide or claim.rank_one_cuts):
             problems.append(
-                "a certificate with a least number of groups goes through all level vectors, and has neither sensitive "
-                "values nor rank-1 cuts"
+                "a certificate with a least number of groups goes through all level vectors, and has no rank-1 cuts"
             )
         costs = [self.rules.cost(vector) for vector in vectors]
         cells = [label_costs(rule, types[f"c{j}"]) for j, rule in enumerate(columns) if rule.label_costs is not None]

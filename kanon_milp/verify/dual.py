@@ -282,8 +282,8 @@ def dual_value(
     which must be below `LIMIT`, as must d_R and p_R·n. Raises InputError for a packing cut or a rank-1 cut with a
     multiplier below 0, for weights below 0 or d_R < 1, and for ρ below 0 or with what it is without.
     """
-    if least_groups is not None and (least_groups.multiplier < 0 or cuts or values is not None):
-        raise InputError("a least number of groups has a negative multiplier, or stands with rank-1 cuts or values")
+    if least_groups is not None and (least_groups.multiplier < 0 or cuts):
+        raise InputError("a least number of groups has a negative multiplier, or stands with rank-1 cuts")
     if any(count.multiplier < 0 for count in counts):
         raise InputError("a packing cut has a negative multiplier")
     for cut in cuts:
@@ -306,7 +306,7 @@ def dual_value(
     rows, multipliers = rows[order], multipliers[order]
     place = np.argsort(order)
     counts = [replace(count, rows=place[count.rows]) for count in counts]
-    values = None if values is None or not values.asked else values.in_order(order).that_fit(largest)
+    values = None if values is None or not values.asked else values.in_order(order).that_fit(largest + each_group)
     penalties = Penalties([replace(cut, rows=place[cut.rows]) for cut in cuts], rows)
     moved = {name: replace(each, row=place[each.row]) for name, each in held.items()}
     table = _Rows([column.in_order(order) for column in columns], rows, moved, vectors)
@@ -332,7 +332,8 @@ def dual_value(
             assert v is not None
             charges = values.of_groups(vectors.levels[v].tolist(), chosen.members, chosen.begins)
             by_group = chosen.members, chosen.begins
-            within = least_costs(values.asked, rows, reduced, by_group, need.size, charges) + fixed
+            within = least_costs(values.asked, rows, reduced, by_group, need.size, charges, each_group)
+            within = np.minimum(within + (fixed + each_group), 0)
             found = np.minimum(np.maximum(found, within), 0).tolist()
         return sum(found)
 

@@ -88,6 +88,7 @@ class _Members:
     lengths: Ints
     value: Mapping[str, Ints]
     before: Mapping[str, Ints]
+    less: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,13 +147,15 @@ def least_costs(
     groups: tuple[Ints, Ints],
     least: int,
     charges: Mapping[str, Ints],
+    less: int = 0,
 ) -> Ints:
-    """Per group the least cost of at least `least` of its rows within the limits, 0 if it is not negative, or less.
+    """Per group the least cost of at least `least` of its rows within the limits, and so much `less`; 0 if that is not
+    negative, or less.
 
     rows, reduced: int64 (t,), copies and cost of a row. groups: members, by rising cost in each group, and where each
     begins. charges: by attribute, θ of each group.
     """
-    members = _worthwhile(asked, rows, reduced, groups)
+    members = _worthwhile(asked, rows, reduced, groups, less)
     found = np.zeros(len(groups[1]), np.int64)
     copies = np.zeros(len(found), np.int64)
     np.add.at(copies, members.group, members.copies)
@@ -169,11 +172,13 @@ def least_costs(
     return found
 
 
-def _worthwhile(asked: Mapping[str, CodedLimits], rows: Ints, reduced: Ints, groups: tuple[Ints, Ints]) -> _Members:
+def _worthwhile(
+    asked: Mapping[str, CodedLimits], rows: Ints, reduced: Ints, groups: tuple[Ints, Ints], less: int
+) -> _Members:
     """All rows but those that are too expensive for any group."""
     inside, begins = groups
     group = np.repeat(np.arange(len(begins)), np.diff(begins, append=len(inside)))
-    below = np.zeros(len(begins), np.int64)
+    below = np.full(len(begins), -less, np.int64)
     np.add.at(below, group, rows[inside] * np.minimum(reduced[inside], 0))
     keep = reduced[inside] < -below[group]
     inside, group = inside[keep], group[keep]
@@ -184,7 +189,7 @@ def _worthwhile(asked: Mapping[str, CodedLimits], rows: Ints, reduced: Ints, gro
         order = np.lexsort((value[name], group))
         before[name] = np.empty(len(order), np.int64)
         before[name][order] = _running(rows[inside][order], (group * len(each.shares) + value[name])[order])
-    return _Members(group, reduced[inside], rows[inside], np.cumsum(lengths) - lengths, lengths, value, before)
+    return _Members(group, reduced[inside], rows[inside], np.cumsum(lengths) - lengths, lengths, value, before, less)
 
 
 def _bounds(
@@ -218,9 +223,9 @@ def _of_attribute(asked: CodedLimits, name: str, members: _Members, intervals: _
         pieces = _pieces(name, members, part)
         bounds = []
         if asked.different <= 1 or limited or theta.any():
-            bounds.append(_within(asked, pieces, part, theta))
+            bounds.append(_within(asked, pieces, part, theta, members.less))
         if asked.different > 1:
-            bounds.append(_with_different(asked, pieces, part))
+            bounds.append(_with_different(asked, pieces, part, members.less))
         found[some] = np.max(bounds, axis=0)
     return found
 
@@ -232,13 +237,14 @@ def _pieces(name: str, members: _Members, intervals: _Intervals) -> _Pieces:
     return _Pieces(interval, members.value[name][at], members.before[name][at], members.copies[at], members.cost[at])
 
 
-def _within(asked: CodedLimits, pieces: _Pieces, intervals: _Intervals, theta: Ints) -> Ints:
+def _within(asked: CodedLimits, pieces: _Pieces, intervals: _Intervals, theta: Ints, less: int) -> Ints:
     """With the limits of shares, and with what is charged."""
     scale, fixed = 1, np.zeros(len(theta), np.int64)
     if theta.any() and asked.closeness is not None:
         scale, n, t = asked.scale, int(asked.shares.sum()), asked.closeness
         pieces = _charged(asked, pieces, intervals, theta, scale)
         fixed = theta * (t.denominator * n * intervals.least - 2 * n * t.numerator * intervals.most)
+    fixed = fixed - scale * less
     smallest = -(-asked.lower[0] * intervals.least[:, None] // asked.lower[1])
     must = np.clip(smallest[pieces.interval, pieces.value] - pieces.start, 0, pieces.length)
     return _cheapest(asked, pieces, intervals, must, smallest.sum(axis=1), fixed) // scale
@@ -273,14 +279,15 @@ def _charged(asked: CodedLimits, pieces: _Pieces, intervals: _Intervals, theta: 
     )
 
 
-def _with_different(asked: CodedLimits, pieces: _Pieces, intervals: _Intervals) -> Ints:
+def _with_different(asked: CodedLimits, pieces: _Pieces, intervals: _Intervals, less: int) -> Ints:
     """With upper limits of shares, and so many different values."""
     pieces = _joined(pieces.cut(np.ones(len(pieces.start), np.int64)))
     greatest = asked.upper[0] * intervals.most[:, None] // asked.upper[1]
     first = (pieces.start == 0) & (greatest[pieces.interval, pieces.value] > 0)
     number = _running(first.astype(np.int64), pieces.interval)
     must = (first & (number < asked.different)).astype(np.int64)
-    return _cheapest(asked, pieces, intervals, must, np.full(len(intervals.group), asked.different), None)
+    count = len(intervals.group)
+    return _cheapest(asked, pieces, intervals, must, np.full(count, asked.different), np.full(count, -less))
 
 
 def _running(amounts: Ints, interval: Ints) -> Ints:
@@ -292,7 +299,7 @@ def _running(amounts: Ints, interval: Ints) -> Ints:
 
 
 def _cheapest(
-    asked: CodedLimits, pieces: _Pieces, intervals: _Intervals, must: Ints, needed: Ints, fixed: Ints | None
+    asked: CodedLimits, pieces: _Pieces, intervals: _Intervals, must: Ints, needed: Ints, fixed: Ints
 ) -> Ints:
     """The rows that must be there and the cheapest others: at most 0, which is also the answer where there are none.
 
@@ -313,7 +320,7 @@ def _cheapest(
     ahead = _running(free, pieces.interval)
     taken = np.where(pieces.cost < 0, free, np.clip(missing[pieces.interval] - ahead, 0, free))
     taken = np.minimum(taken, np.maximum((intervals.most - sums[0])[pieces.interval] - ahead, 0))
-    value = np.zeros(count, np.int64) if fixed is None else fixed.copy()
+    value = fixed.copy()
     np.add.at(value, pieces.interval, (must + taken) * pieces.cost)
     found: Ints = np.where(possible, np.minimum(value, 0), 0)
     return found

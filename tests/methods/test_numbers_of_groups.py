@@ -10,16 +10,20 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from case_judge import truth
 from effort import examples
 from oracle import cheapest, optimum
 from present import present
+from sensitive_cases import KINDS, drawn_sensitive_case
 from strategies import drawn_case
 
 import kanon_milp as km
 from kanon_milp.bounds import DualPoint, certify, exact_value, proven_bound, round_dual
-from kanon_milp.bounds.lagrangian_bound import lagrangian
+from kanon_milp.bounds.certificate import certified_instance, certify_required, required_instance
+from kanon_milp.bounds.lagrangian_bound import lagrangian, required_bound
 from kanon_milp.bounds.packing_cuts import first_sets
 from kanon_milp.bounds.reduced_costs import ReducedCosts
+from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.errors import InputError
 from kanon_milp.formulations import get_formulation
 from kanon_milp.formulations.restricted import RestrictedModel, solve_restricted
@@ -76,6 +80,54 @@ def test_any_multipliers_bound_the_loss_of_so_many_groups(seed: int) -> None:
             left = ReducedCosts(round_dual(dual), units + 1).apply(instance).instance
             model = RestrictedModel.of(left, get_formulation("strong")).linear
             assert solve_restricted(model, get("highs"), SolverOptions()).bound == units
+
+
+@pytest.mark.parametrize("seed", range(examples(200, 10)))
+def test_so_do_any_multipliers_under_requirements(seed: int) -> None:
+    """Values and numbers of groups are in one bound, and in one certificate."""
+    draw = Random(f"values-{seed}")
+    case = drawn_sensitive_case(draw, [[*KINDS][seed % len(KINDS)]], (3, 7), sides=False)
+    sides = ({"max_groups": 1}, {"max_groups": 2}, {"min_groups": 2}, {"min_groups": 2, "max_groups": 2})[seed % 4]
+    case = replace(case, case=replace(case.case, sides=sides))
+    problem, best = case.problem(), truth(case).best
+    instance = required_instance(problem)
+    if instance is None or set(instance.candidates.members.tolist()) != set(range(instance.types.count)):
+        return
+    sets, charged = first_sets(instance), sum(each.closeness is not None for each in relaxations_of(instance))
+    drawn = DualPoint(
+        np.array([draw.uniform(-1, 6) for _ in range(instance.types.count)]),
+        sets=sets,
+        packing_multipliers=np.array([draw.uniform(0, 9) for _ in range(sets.lists)]),
+        charges=np.array([draw.choice([0.0, 0.0, 1.0, 3.0]) for _ in range(charged * instance.candidates.count)]),
+    )
+    for point in (drawn, required_bound(instance, iterations=60, small=False, sets=sets)):
+        found = certify_required(problem, instance, point)
+        report = check_certificate(problem, found)
+        assert best is None or (report.bound <= best and found.bound <= best)
+        assert report.valid or report.bound < found.bound  # it knows less of some requirements
+        claimed = found.as_dict()
+        assert not check_certificate(problem, {**claimed, "bound": str(max(found.bound, report.bound) + 1)}).valid
+        for key in {*sides} & {*claimed["problem"]}:
+            other = {**claimed, "problem": {**claimed["problem"], key: sides[key] + 1}}
+            assert not check_certificate(problem, other).valid
+
+
+@pytest.mark.parametrize("sides", [{"max_groups": 8}, {"min_groups": 12}])
+def test_values_and_numbers_of_groups_are_in_one_bound(sides: dict[str, Any]) -> None:
+    """Sizes and the number of groups prove less."""
+    draw = Random(2)
+    rows = [(draw.choice("abc"), draw.choice("abcd"), draw.choice("sssst")) for _ in range(48)]
+    table = km.Table.from_frame(pl.DataFrame(rows, ["a", "b", "c"], orient="row"), ["a", "b"], "c")
+    problem = km.Problem(table, [km.KAnonymity(2), km.PSensitivity(2)], **sides)
+    found = km.solve(problem, time_limit=20, parameters=BY_SEARCH).require_optimal()
+    assert "required bound" in {run.name for run in found.phases}
+    certificate = found.certify()
+    assert certificate.charges is not None
+    assert sides.items() <= certificate.problem.items()
+    report = check_certificate(problem, certificate)
+    assert report.valid
+    sizes = certify(problem, lagrangian(certified_instance(problem)))
+    assert sizes.bound < report.bound <= present(found.exact_objective)
 
 
 @pytest.mark.parametrize("seed", range(examples(40, 1)))
