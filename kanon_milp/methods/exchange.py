@@ -18,6 +18,7 @@ from kanon_milp.formulations.fingerprint import formulation_of
 from kanon_milp.formulations.restricted import RestrictedModel
 from kanon_milp.methods.description import users_code
 from kanon_milp.methods.extension import Extension, check_model, compared, prepared_for_model, unit_of
+from kanon_milp.methods.group_exchange import GroupModel, export_groups, import_groups
 from kanon_milp.methods.outcome import verified_objective
 from kanon_milp.methods.result import Result, SolverRun
 from kanon_milp.methods.tracker import Proof
@@ -96,7 +97,7 @@ def export_model(
     reduced: bool = False,
     known: Number | Literal["infeasible"] | None = None,
     model: pyo.ConcreteModel | None = None,
-) -> DeclaredModel:
+) -> DeclaredModel | GroupModel:
     """Write a problem's model for any solver, with a map of its names beside it (`<path>.names.csv`).
 
     path: .mps, .lp or .opb, all also with .gz, or .ommx. OPB is for models whose variables are 0 or 1, and OMMX needs
@@ -110,6 +111,9 @@ def export_model(
     expect_problem(problem, "export_model")
     path = file_path(path, "path of a model to write")
     instance_of(reduced, bool, "reduced", "True or False")
+    if problem.group_cost is not None:
+        _refuse_reduced(problem, reduced)
+        return export_groups(problem, path, formulation, known, model, _table_hash(problem))
     declared = declared_model(problem, formulation, reduced, Clock(), model)
     if known is not None and not (isinstance(known, str) and known == "infeasible"):
         known = exact_number(known, "the known optimum")
@@ -140,7 +144,7 @@ def import_solution(
     meets it. Raises InputError for a file that cannot be read or is not a solution of this problem's model.
     """
     expect_problem(problem, "import_solution")
-    if formulation is not None:
+    if formulation is not None and problem.group_cost is None:
         get_formulation(formulation)
     bound_seconds = real_number(bound_seconds, "bound_seconds", "a number of seconds")
     if reduced is not None:
@@ -148,6 +152,9 @@ def import_solution(
     path, clock = file_path(path, "path of a solution"), Clock()
     about, named = _about(problem, path, None if names is None else file_path(names, "path of a map of names"))
     formulation = _agreed("formulation", formulation, about.get("formulation"), "strong", named)
+    if problem.group_cost is not None:
+        _refuse_reduced(problem, bool(reduced))
+        return import_groups(problem, path, about, formulation, model)
     written = None if reduced is None else "yes" if reduced else "no"
     after = _agreed("reduced", written, about.get("reduced"), "no", named) == "yes"
     declared = declared_model(problem, formulation, after, clock, model)
@@ -166,6 +173,11 @@ def import_solution(
     _check_objective(path, found, declared)
     message = f"the table of a solution that {found.solver} has written; what the solver proved is not known"
     return _verified(declared, str(path), found, clock, bound_seconds, message)
+
+
+def _refuse_reduced(problem: Problem, reduced: bool) -> None:
+    if reduced:
+        raise InputError(f"models of {problem.recoding.kind} have no reductions; leave reduced out")
 
 
 def solved_table(

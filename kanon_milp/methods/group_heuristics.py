@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
 
@@ -23,11 +24,20 @@ from kanon_milp.presolve.whole_groups import GroupTable
 from kanon_milp.problem.group_costs import NumericCost, OwnCost
 from kanon_milp.problem.group_costs.boxes import BoxPenalty
 from kanon_milp.system.arrays import Ints
+from kanon_milp.system.parameters import number, parameters
 
-FIRST = 0.4  # of the time left, for a first table of boxes, and for moves of rows in it
-GROWING = 0.6  # of the time left, for clusters of points; the rest is for the release and the verifier
-PASSES = 50  # over all rows, of these
 CHECKED = 4096  # rows between two looks at the limit
+
+
+@parameters("group_tables")
+@dataclass(frozen=True)
+class GroupTablesParams:
+    """Tables without a model where the cost is one of whole groups. Tuned on Adult, 150 to 30,162 rows."""
+
+    boxes: float = number(0.4, "of the time left, for a first table of boxes, and for moves of rows in it", most=1)
+    growing: float = number(0.6, "of the time left, for clusters of points, and for a bound of one's own", most=1)
+    start: float = number(0.2, "of the time left, for the table that a model begins with", most=1)
+    calls: int = number(200_000, "of a lower bound of one's own, for all rows together")
 
 
 def solve_mdav(session: GroupSession) -> Result:
@@ -55,11 +65,12 @@ def solve_vmdav(session: GroupSession) -> Result:
 def solve_k_member(session: GroupSession) -> Result:
     """Greedy k-member clustering (Byun et al. 2007)."""
     instance, limit = session.instance, session.limit
-    clustered = first_groups(session, FIRST if isinstance(instance.cost, BoxPenalty) else GROWING)
+    params = session.parameters.of(GroupTablesParams)
+    clustered = first_groups(session, params.boxes if isinstance(instance.cost, BoxPenalty) else params.growing)
     _improve_boxes(session)
     if isinstance(instance.cost, OwnCost) and instance.cost.bounds_extensions:
         with session.clock.step("bound"):
-            session.tracker.higher(share_bound(instance, limit.share(GROWING)), ("own bound",))
+            session.tracker.higher(share_bound(instance, limit.share(params.growing), params.calls), ("own bound",))
     return session.finish(
         message="" if clustered else "k-member clustering has found no groups; rows are cut at medians"
     )
@@ -80,7 +91,8 @@ def first_groups(session: GroupSession, share: float) -> bool:
 
 def _cut_at_medians(session: GroupSession) -> Ints:
     instance, group = session.instance, np.empty(len(session.instance.of_row), dtype=np.int64)
-    points, limit = coordinates(instance), session.limit.share(GROWING)
+    points = coordinates(instance)
+    limit = session.limit.share(session.parameters.of(GroupTablesParams).growing)
     for number, rows in enumerate(median_parts(instance, points, np.arange(len(group)), limit)):
         group[rows] = number
     return group
@@ -94,7 +106,9 @@ def solve_cuts(session: GroupSession) -> Result:
         return session.finish(message="all rows together do not have what is required, so there is nothing to cut")
     boxes = BoxCosts.of(instance.cost, 2 * instance.least)
     with session.clock.step("search"):
-        group = cut_boxes(boxes, instance.least, instance.holds, session.limit.share(FIRST))
+        group = cut_boxes(
+            boxes, instance.least, instance.holds, session.limit.share(session.parameters.of(GroupTablesParams).boxes)
+        )
         session.tracker.better(instance.table(group))
     _improve_boxes(session)
     return session.finish()
@@ -109,7 +123,8 @@ def _improve_boxes(session: GroupSession) -> None:
     boxes, known = BoxCosts.of(instance.cost, 2 * instance.least), best.group
     if instance.problem.size_only:
         with session.clock.step("search"):
-            known = improved_boxes(boxes, known, instance.least, PASSES, session.limit.share(FIRST))
+            short = session.limit.share(session.parameters.of(GroupTablesParams).boxes)
+            known = improved_boxes(boxes, known, instance.least, session.parameters.of(VmdavParams).passes, short)
             tracker.better(instance.table(known))
     with session.clock.step("bound"):
         tracker.higher(narrowest_bound(boxes, instance.least, known, session.limit), ("own bound",))

@@ -15,7 +15,7 @@ from kanon_milp.bounds.parameters import GroupProofParameters
 from kanon_milp.errors import InputError
 from kanon_milp.formulations.compact_groups import build_compact
 from kanon_milp.formulations.whole_groups import GroupColumns, build_whole_groups
-from kanon_milp.methods.group_heuristics import first_groups
+from kanon_milp.methods.group_heuristics import GroupTablesParams, first_groups
 from kanon_milp.methods.group_session import GroupSession
 from kanon_milp.methods.result import Result
 from kanon_milp.presolve.whole_groups import GroupInstance
@@ -30,7 +30,6 @@ from kanon_milp.system.limit import Over
 
 FORMULATIONS = {"strong": build_whole_groups, "groups": build_whole_groups, "compact": build_compact}
 RANGE = 10**6  # of costs as the solver sees them: all rows as one group, where costs are no small integers in any unit
-FIRST = 0.2  # of the time left, for a table to begin with
 EXACT = 10**7  # the same, up to which they are taken as integers, so that one unit less is another table
 
 
@@ -49,7 +48,7 @@ def solve_group_model(session: GroupSession) -> Result:
     elsewhere it holds up to its tolerance."""
     instance, limit, tracker = session.instance, session.limit, session.tracker
     total = instance.cost.total() or Fraction(1)
-    first_groups(session, FIRST)  # HiGHS may find none for long
+    first_groups(session, session.parameters.of(GroupTablesParams).start)  # HiGHS may find none for long
     try:
         with session.clock.step("build"):
             columns = limit.call(GroupColumns.of, instance)

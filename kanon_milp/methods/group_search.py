@@ -35,7 +35,7 @@ from kanon_milp.problem.group_costs import NumericCost
 from kanon_milp.problem.group_costs.boxes import BoxPenalty
 from kanon_milp.solvers import StopReason
 from kanon_milp.system.arrays import Flags, Floats, Ints, Ints32
-from kanon_milp.system.limit import Limit
+from kanon_milp.system.limit import Limit, Over
 from kanon_milp.system.parameters import number, parameters
 
 MARGIN = 1e-7  # of what a table loses: of reduced costs in floating point
@@ -403,11 +403,9 @@ class AllGroups(_GroupPhase):
         before, margin = known._cost, MARGIN * bound.priced.n
         short = limit.share(0.5)
         if number_of_sets(known.groups) <= proof.groups:
-            listed = [
-                np.pad(each, (0, known.largest - len(each)), constant_values=-1)
-                for each in possible_groups(known.groups)
-            ]
-            rows, complete = np.array(listed, np.int32), True
+            largest = known.largest
+            every = [[*each, *[-1] * (largest - len(each))] for each in possible_groups(known.groups)]
+            rows, complete = np.array(every, np.int32), True
         else:
             rows, _, complete = bound.near(known.gap + margin, params.all_columns, params.all_nodes, short, every=True)
         if not complete or len(rows) > params.all_groups:
@@ -422,16 +420,9 @@ class AllGroups(_GroupPhase):
         answer = solve_restricted(model, session.adapter, session.options, limit, start=start)
         if answer.x is not None:
             known.offer(pool.rows[answer.x > 0.5])
-        if answer.solved and bound.dual is not None and len(pool.rows) <= proof.groups:
-            exact = [known.groups.cost.exact(each[each >= 0].astype(np.int64)) for each in pool.rows]
-            groups, part = Groups.at_dual(pool.rows, exact, bound.dual), limit.share(proof.share)
-            cost, complete = better_partition(
-                groups, known._cost, proof, part, lambda chosen: known.offer(pool.rows[chosen])
-            )
-            if complete:
-                known.tracker.higher(cost, ("own bound",))
-                known.ended = True
-                return
+        if answer.solved and len(pool.rows) <= proof.groups and self._proven(known, bound, pool.rows, limit):
+            known.ended = True
+            return
         if answer.bound is not None:
             # costs were rounded to integers, by half of one at most for each group
             proven = Fraction(answer.bound - len(known.table())) * Fraction(scale) / int(FINE) * known.unit
@@ -439,6 +430,21 @@ class AllGroups(_GroupPhase):
             known.tracker.higher(min(proven, before), answer.backed_by)
             if meets:
                 known.rough = known.ended = True
+
+    @staticmethod
+    def _proven(known: GroupKnown, bound: CostBound, rows: Ints32, limit: Limit) -> bool:
+        """Whether it is proven in rational numbers that no table of these groups costs less than the best one."""
+        params = known.get(GroupProofParameters)
+        part = limit.share(params.share)
+        try:
+            assert bound.dual is not None
+            groups = part.call(Groups.at_dual, rows, known.groups.cost, bound.dual)
+        except Over:
+            return False
+        cost, complete = better_partition(groups, known._cost, params, part, lambda chosen: known.offer(rows[chosen]))
+        if complete:
+            known.tracker.higher(cost, ("own bound",))
+        return complete
 
 
 PHASES: tuple[type[Phase], ...] = (FirstTables, GroupColumns, GroupDives, GroupTables, GroupCuts, AllGroups)

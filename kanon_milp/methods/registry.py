@@ -63,6 +63,7 @@ class AutoParams:
     emd_pair_seconds: float = number(9e-4, "the same under t-closeness")
     matching_pairs: int = number(4_000_000, "pairs, up to which matching for k = 2 without a mask ends soon (Adult)")
     matching_pair_seconds: float = number(1.6e-5, "seconds a pair that it takes, at most")
+    few_groups: int = number(2_000, "possible groups of rows, up to which one model of all of them proves at once")
     nominal_seconds: float = number(600.0, "that expected gains are compared over where there is no time limit")
     search_gain: float = number(0.6, "share of the gap that search is expected to close")
     large_gain: float = number(0.2, "the same of direct MILP, where the model is large")
@@ -398,10 +399,10 @@ def choose(
     return METHODS[max(able, key=lambda name: expected[name].rate)]
 
 
-def choose_for_groups(problem: Problem, given: frozenset[Argument]) -> Method:
+def choose_for_groups(problem: Problem, given: frozenset[Argument], parameters: Parameters = DEFAULT) -> Method:
     """What "auto" takes where the cost is one of whole groups: of the methods that can do it, and heed what is given,
     the first with a proof, or else with the better table."""
-    few = number_of_sets(GroupInstance.of(problem)) <= FEW_GROUPS  # which one model proves at once
+    few = number_of_sets(GroupInstance.of(problem)) <= parameters.of(AutoParams).few_groups
     order = _BEST_FIRST if few else sorted(_BEST_FIRST, key=("univariate", "search").__contains__, reverse=True)
     able = [name for name in order if given <= METHODS[name].takes and not refusal(name, problem)]
     if not able:
@@ -416,7 +417,6 @@ def _no_use(arguments: frozenset[Argument]) -> str:
     return f"no use for {' or '.join(_IN_WORDS[argument] for argument in sorted(arguments))}"
 
 
-FEW_GROUPS = 2_000  # possible groups
 _BEST_FIRST = ("univariate", "milp", "search", "vmdav", "k_member")
 
 

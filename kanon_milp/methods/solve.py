@@ -29,6 +29,7 @@ from kanon_milp.methods.arguments import (
 from kanon_milp.methods.description import fingerprints
 from kanon_milp.methods.direct import settled, solve_direct
 from kanon_milp.methods.extension import check_model, not_compared, prepared_for_model
+from kanon_milp.methods.group_exchange import solve_changed_model
 from kanon_milp.methods.group_model import group_model
 from kanon_milp.methods.group_session import GroupSession
 from kanon_milp.methods.lexicographic import solve_stages
@@ -196,7 +197,7 @@ def solve(
         if problem.group_cost is not None:
             with clock.step("compress"):
                 instance = GroupInstance.of(problem)
-            runs = named or registry.choose_for_groups(problem, given)
+            runs = named or registry.choose_for_groups(problem, given, tuned)
             asked = (adapter, options, clock, runs.name, stop, iteration_limit, dask, on_progress, files)
             session = GroupSession(instance, *asked, "solver" in runs.takes, begin.group if begin else None, tuned)
             assert runs.groups is not None
@@ -365,10 +366,18 @@ def solve_model(
     begin = None if start is None else row_groups(start, problem.table, "start")
     check_callbacks(on_progress, on_stage, interrupt)
     files = fingerprints(problem)
-    chosen, adapter = get_formulation(formulation), adapter_of(solver)
+    adapter = adapter_of(solver)
+    if problem.group_cost is None:
+        chosen = get_formulation(formulation)
     with live(progress, adapter.name) as line, ctrl_c_sets(interrupt) as stop:
         on_stage, on_progress = telling(line, on_stage, on_progress)
         clock = Clock(on_stage)
+        if problem.group_cost is not None:
+            check_available(adapter)
+            begin_log(options)
+            asked = (adapter, options, clock, "milp", stop, None, None, on_progress, files, True)
+            session_of_groups = GroupSession(GroupInstance.of(problem), *asked, begin.group if begin else None)
+            return solve_changed_model(session_of_groups, model, formulation)
         prepared = prepared_for_model(problem, chosen, clock, declared=True)
         check_model(model, prepared, formulation)
         check_available(adapter)

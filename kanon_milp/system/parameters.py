@@ -48,6 +48,7 @@ MODULES: tuple[str, ...] = (
     "methods.direct",
     "methods.fpt",
     "methods.full_domain",
+    "methods.group_heuristics",
     "methods.group_search",
     "methods.hybrid",
     "methods.matching_phases",

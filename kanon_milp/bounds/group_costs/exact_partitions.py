@@ -18,6 +18,7 @@ from scipy.optimize import linprog
 
 from kanon_milp.bounds.group_costs.bound import CostDual
 from kanon_milp.bounds.parameters import GroupProofParameters
+from kanon_milp.problem.group_costs import GroupCost
 from kanon_milp.system.arrays import Flags, Ints, Ints32
 from kanon_milp.system.limit import NO_LIMIT, Limit
 
@@ -52,15 +53,16 @@ class Groups:
         return cls(member, costs, [max(each, 0) * unit for each in reduced], bound * unit)
 
     @classmethod
-    def at_dual(cls, rows: Ints32, costs: Sequence[Fraction], dual: CostDual) -> Groups:
+    def at_dual(cls, rows: Ints32, cost: GroupCost, dual: CostDual) -> Groups:
         """At multipliers with cuts. rows: int32 (groups, largest), -1 for none."""
+        costs = [cost.exact(each[each >= 0].astype(np.int64)) for each in rows]
         member = np.zeros((len(dual.multipliers) + 1, len(rows)), np.bool_)
         member[rows.T, np.arange(len(rows))] = True
         member = member[:-1]
         worth = member.T @ dual.multipliers
         for (held, weights, denominator), price in zip(dual.cuts.each(), dual.cut_multipliers.tolist(), strict=True):
             worth -= price * (np.array(weights, np.int64) @ member[held] // denominator)
-        reduced = [cost - int(each) * dual.scale for cost, each in zip(costs, worth, strict=True)]
+        reduced = [lost - int(each) * dual.scale for lost, each in zip(costs, worth, strict=True)]
         return cls(member, costs, [max(each, Fraction(0)) for each in reduced], dual.value * dual.scale)
 
 

@@ -17,11 +17,9 @@ import numpy as np
 from kanon_milp.presolve.whole_groups import GroupInstance
 from kanon_milp.system.limit import Limit
 
-CALLS = 200_000  # of a lower bound, for all rows together
 
-
-def share_bound(instance: GroupInstance, limit: Limit, calls: int = CALLS) -> Fraction:
-    """A lower bound on the cost of every table; what calls and limit leave out counts as the bound that it has then."""
+def share_bound(instance: GroupInstance, limit: Limit, calls: int) -> Fraction:
+    """A lower bound on the cost of every table; calls: of that of a group, for all rows together; what calls and limit leave out counts as the bound that it has then."""
     n = len(instance.of_row)
     return sum((_share(instance, row, limit, calls // n) for row in range(n)), Fraction(0))
 
