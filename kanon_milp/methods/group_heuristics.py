@@ -93,8 +93,8 @@ def _cut_at_medians(session: GroupSession) -> Ints:
     instance, group = session.instance, np.empty(len(session.instance.of_row), dtype=np.int64)
     points = coordinates(instance)
     limit = session.limit.share(session.parameters.of(GroupTablesParams).growing)
-    for number, rows in enumerate(median_parts(instance, points, np.arange(len(group)), limit)):
-        group[rows] = number
+    for at, rows in enumerate(median_parts(instance, points, np.arange(len(group)), limit)):
+        group[rows] = at
     return group
 
 
@@ -106,9 +106,8 @@ def solve_cuts(session: GroupSession) -> Result:
         return session.finish(message="all rows together do not have what is required, so there is nothing to cut")
     boxes = BoxCosts.of(instance.cost, 2 * instance.least)
     with session.clock.step("search"):
-        group = cut_boxes(
-            boxes, instance.least, instance.holds, session.limit.share(session.parameters.of(GroupTablesParams).boxes)
-        )
+        short = session.limit.share(session.parameters.of(GroupTablesParams).boxes)
+        group = cut_boxes(boxes, instance.least, instance.holds, short)
         session.tracker.better(instance.table(group))
     _improve_boxes(session)
     return session.finish()

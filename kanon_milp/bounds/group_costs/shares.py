@@ -19,7 +19,10 @@ from kanon_milp.system.limit import Limit
 
 
 def share_bound(instance: GroupInstance, limit: Limit, calls: int) -> Fraction:
-    """A lower bound on the cost of every table; calls: of that of a group, for all rows together; what calls and limit leave out counts as the bound that it has then."""
+    """A lower bound on the cost of every table; what calls and limit leave out counts as the bound that it has then.
+
+    calls: of a group's lower bound, for all rows together.
+    """
     n = len(instance.of_row)
     return sum((_share(instance, row, limit, calls // n) for row in range(n)), Fraction(0))
 
