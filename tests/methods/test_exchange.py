@@ -20,6 +20,7 @@ from places import LIBRARY
 from written_solutions import cbc_solutions, glpk_solutions, highs_of, highs_solutions, scip_solutions
 
 import kanon_milp as km
+from kanon_milp.methods.exchange import DeclaredModel
 from kanon_milp.solvers.mps import names_path, read_about
 
 MODELS = sorted(LIBRARY.glob("*.toml"))
@@ -373,6 +374,7 @@ def test_fractional_assignments_become_rows_as_in_solve(tmp_path: Path) -> None:
     table.write_text("a,b\n" + "0,0\n" * 3 + "0,1\n" * 2 + "1,0\n" * 2)
     problem = km.Problem(km.read_table(table, ["a", "b"]), km.KAnonymity(3))
     stated = km.export_model(problem, tmp_path / "m.lp")
+    assert isinstance(stated, DeclaredModel)
     x = dict.fromkeys(stated.arrays.linear.variable_names, 0.0)
     instance = stated.prepared.instance
     for g, cover in enumerate(instance.candidates.cover_lists()):
