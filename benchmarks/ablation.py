@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import functools
 import json
+import os
 import statistics
 import tempfile
 import threading
@@ -30,6 +31,8 @@ from typing import Any
 
 if __name__ == "__main__":
     time.perf_counter = time.process_time  # before the package takes it
+
+import polars as pl
 
 import kanon_milp as km
 from kanon_milp.kernels import COMPILED
@@ -87,6 +90,15 @@ PARTS: dict[str, tuple[tuple[str, ...], dict[str, float]]] = {
         {"annealing.drops": 0, **{f"valued_annealing.{each}_dissolved": 0 for each in ("few", "many")}},
     ),
     "relocating": (("heuristics.valued_annealing:make_moves",), {"valued_annealing.many_relocated": 0}),
+    # of microaggregation and boxes
+    "dives over groups": (("methods.group_search:GroupDives.run",), {"group_search.diving": 0}),
+    "neighbourhoods over groups": (
+        ("heuristics.group_partitions:Partitions.improve",),
+        {"group_partitions.seconds": 0},
+    ),
+    "program over the pool": (("heuristics.group_partitions:Partitions.solve",), {"group_search.whole": 0}),
+    "groups near multipliers": (("bounds.group_costs.bound:CostBound.near",), {"group_search.near": 0}),
+    "moves between groups": (("methods.group_search:_moved",), {"vmdav.passes": 0}),
 }
 """By name: functions one of which is called where a part runs, and the parameters that leave it out."""
 
@@ -129,6 +141,14 @@ def problems() -> dict[str, str]:
         add("adult", SENSITIVE, each, 500, "occupation")
     for k in (3, 5):
         add("adult", ADULT, f"k = {k}", 2_000)
+    # costs of whole groups
+    for name in ("tarragona", "census"):
+        file = Path(os.environ["KANON_MILP_DATA"]) / "casc" / f"{name}.csv.gz"
+        columns = pl.read_csv(file, n_rows=1).columns
+        data = f"[data]\nfile = {json.dumps(str(file))}\nquasi_identifiers = {json.dumps(columns)}\n"
+        recoding = '[recoding]\nkind = "microaggregation"\nstandardize = true\n'
+        found[f"{name}, microaggregation, k=3"] = f"{data}[privacy]\nk = 3\n{recoding}"
+    add("adult", ADULT, "k = 5", 500, mask='kind = "boxes"')
     return found
 
 

@@ -19,13 +19,18 @@ from kanon_milp.methods.tracker import Tracker
 
 VALUED = ("valued_", "small_groups", "subproblems", "model_trials", "lagrangian.refined")
 """Parameters of what there is only where more than sizes is required."""
+WHOLE = ("group_", "vmdav.")
+"""The same of costs of whole groups."""
 NAMES = list(dict.fromkeys(phase.name for phase in PHASES))
 
 
 @cache
-def solved(rows: int, *, valued: bool = False) -> tuple[km.Problem, Fraction]:
-    """A problem of so many persons, also about a sensitive value, and its optimum."""
+def solved(rows: int, *, valued: bool = False, whole: bool = False) -> tuple[km.Problem, Fraction]:
+    """A problem of so many persons, also about a sensitive value, or of boxes of some of them, and its optimum."""
     problem = census_problem(rows, 3)
+    if whole:
+        table = km.Table.from_frame(census(12).select(Q8[:5]), Q8[:5])
+        problem = km.Problem(table, km.KAnonymity(3), km.Boxes())
     if valued:
         table = km.Table.from_frame(census(rows).select([*Q8[:5], "disease"]), Q8[:5], sensitive="disease")
         problem = km.Problem(table, [km.KAnonymity(3), km.LDiversity(2)])
@@ -36,7 +41,8 @@ def solved(rows: int, *, valued: bool = False) -> tuple[km.Problem, Fraction]:
 def test_without_a_part_no_bound_exceeds_the_optimum_and_no_table_is_below_it(name: str) -> None:
     functions, values = PARTS[name]
     assert all(hasattr(*place(each)) for each in functions)
-    problem, optimum = solved(30, valued=any(each.startswith(VALUED) for each in values))
+    kinds = {"valued": VALUED, "whole": WHOLE}
+    problem, optimum = solved(30, **{k: any(each.startswith(v) for each in values) for k, v in kinds.items()})
     found = km.solve(problem, method="search", time_limit=5, parameters=values)
     assert found.exact_objective is not None
     assert found.report is not None
