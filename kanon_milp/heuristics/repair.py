@@ -22,7 +22,8 @@ def repair(
     """The assignment, changed until all groups satisfy every requirement; None if that cannot be.
 
     A group that does not exchanges a row or two with the candidate that can take all; else it is put into the cheapest
-    group that then satisfies them, and at last, or when the time is over, into the candidate that can take all. While
+    group that then satisfies them, or loses rows of its most frequent values, and at last, or when the time is over, it
+    is put into the candidate that can take all. While
     that one does not satisfy them, the group whose rows lose least by it is dissolved into it.
     """
     check = check or GroupCheck(instance)
@@ -34,7 +35,7 @@ def repair(
         return None
     table = _Table(instance, assignment, check, root)
     for g in wrong:
-        if g != root and (limit.over or not (table.exchange(g) or table.merge(g))):
+        if g != root and (limit.over or not (table.exchange(g) or table.merge(g) or table.trim(g))):
             table.put(g, root)
     return table.with_root()
 
@@ -104,8 +105,9 @@ class _Table:
         """Put a group into the cheapest open one that may have its rows and then satisfies the requirements."""
         candidates = self._instance.candidates
         types = candidates.members[self._pairs(g)][self._rows[self._pairs(g)] > 0]
-        cost = candidates.cost
-        others = [h for h in self._groups if h not in (g, self._root) and self._size[h]]
+        cost, indptr = candidates.cost, candidates.indptr
+        covering = np.searchsorted(indptr, np.flatnonzero(candidates.members == types[0]), side="right") - 1
+        others = [h for h in covering.tolist() if h not in (g, self._root) and self._size[h]]
         for h in sorted(others, key=lambda h: (int(cost[h]), h)):
             loss = (cost[h] - cost[g]) * self._size[g]
             if loss > (cost[self._root] - cost[g]) * self._size[g]:
@@ -113,6 +115,18 @@ class _Table:
             cover = candidates.members[self._pairs(h)]
             if np.isin(types, cover).all() and self._check.holds(h, self._counts(g) + self._counts(h)):
                 self.put(g, h)
+                return True
+        return False
+
+    def trim(self, g: int) -> bool:
+        """Move as few rows of its most frequent values to the root as have the group satisfy the requirements."""
+        values = self._counts(g)
+        for most in range(int(values.max()) - 1, 0, -1):
+            kept = np.minimum(values, most)
+            if self._check.holds(g, kept):
+                for u in np.flatnonzero(values > most).tolist():
+                    for _ in range(int(values[u]) - most):
+                        self._move(u, g, self._root)
                 return True
         return False
 
@@ -129,13 +143,21 @@ class _Table:
         self._size[h], self._size[g] = self._size[h] + self._size[g], 0
 
     def with_root(self) -> Assignment | None:
-        """Dissolve the groups whose rows lose least into the root until it satisfies the requirements."""
+        """Dissolve the groups whose rows lose least into the root until it satisfies the requirements; first those
+        without its most frequent value."""
         root, cost = self._root, self._instance.candidates.cost
         loss = self._size * (cost[root] - cost)
         used = [g for g in self._groups if g != root]
         used.sort(key=lambda g: (int(loss[g]), g))
-        while self._size[root] and not self._check.holds(root, self._counts(root)):
-            if not used:
+        later = list[int]()
+        while self._size[root]:
+            values = self._counts(root)
+            if self._check.holds(root, values):
+                break
+            frequent = int(values.argmax())
+            while used and self._counts(used[0])[frequent]:
+                later.append(used.pop(0))
+            if not (used or later):
                 return None
-            self.put(used.pop(0), root)
+            self.put((used or later).pop(0), root)
         return Assignment.from_pairs(self._instance, self._rows)

@@ -55,7 +55,7 @@ class ValuedAnnealingParameters:
     many_relocated: float = number(0.4, "of the moves relocate a row, where values are many", most=1)
     many_shifted: float = number(0.2, "of the moves shift a row, where values are many", most=1)
     large_pulls: float = number(0.01, "of the moves pull, where values are many and most groups are large", most=1)
-    repaired: int = number(10, "groups with a violation in a table that is worth an exact repair")
+    repaired: int = number(100, "groups with a violation in a table that is worth an exact repair")
     looks: int = number(200, "options of rows that chains look at after each segment, for every move in it")
     first: int = number(2000, "moves of the first segment, while their rate is not known", least=1)
     each: int = number(6000, "moves for each row at most", least=1)
@@ -90,6 +90,7 @@ def anneal(
     first: Assignment | None = None,
     seen: SeenPairs | None = None,
     params: ValuedAnnealingParameters = DEFAULT,
+    repairs: Effort | None = None,
 ) -> Assignment:
     """As many annealings from a table as there are workers, each with a seed of its own; the best table found, never
     worse than the start.
@@ -97,7 +98,8 @@ def anneal(
     start: satisfies every requirement, and so does whatever is reported and returned. Where a requirement is not
     merge-closed, is about several groups together, or tells nothing but the size, the start is returned.
     first: where to begin instead; its groups may violate requirements. seen: gets the pairs of the tables between
-    segments that violate nearly nothing.
+    segments that violate nearly nothing. repairs: the end of the exact repair of tables, where the last one has longer
+    than the effort.
     """
     instance, problem = pricing.instance, pricing.instance.problem
     if not pricing.priced or not problem.separable or not all(r.merge_closed for r in problem.requirements):
@@ -110,7 +112,7 @@ def anneal(
     board = ValuedBoard.of(instance, allowed, begin, seed)
     if board.arrays.rules.silent:
         return start
-    best, check = start, GroupCheck(instance)
+    best, check, repairs = start, GroupCheck(instance), repairs or effort
     pending: Chain | None = None
     looked, took = time.perf_counter(), 0.0
 
@@ -126,10 +128,10 @@ def anneal(
     def take(group: Ints32) -> None:
         nonlocal best
         board.restore(group)
-        placed = board.placed() if not board.rows.failing else repair(instance, board.placed(), effort, check)
+        placed = board.placed() if not board.rows.failing else repair(instance, board.placed(), repairs, check)
         if placed is None:
             return
-        tightened = repair(instance, tighten_groups(instance, placed), effort, check)
+        tightened = repair(instance, tighten_groups(instance, placed), repairs, check)
         if tightened is not None and tightened.cost < best.cost:
             best = tightened
             on_better(best)

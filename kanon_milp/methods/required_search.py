@@ -5,6 +5,7 @@ Points of the required bound lead it, or those with rank-1 cuts where there are 
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -85,7 +86,7 @@ class RequiredSearch:
         # a constructed table that was annealed last, as a multiple of what became of it
         self._promise = self.params.promising
         # what is gained a second, and by annealing as a part of the loss
-        self._annealed, self._rebuilt, self._annealed_by = 0.0, 0.0, 0.0
+        self._annealed, self._rebuilt, self._annealed_by = 0.0, 0.0, math.inf
         self._tables = SmallGroupTables(instance, known.get(SmallGroupParameters))
         few = len(instance.sensitive_codes(self.session.problem.attributes)[1]) <= self.params.few_values
         # whether annealing begins at the averages of the bound, not at the best table: with few values the groups that
@@ -130,6 +131,7 @@ class RequiredSearch:
                 first,
                 self._seen,
                 self.known.get(ValuedAnnealingParameters),
+                effort,
             )
         )
         self.known.keep(annealed)

@@ -209,6 +209,21 @@ def test_repair_ends_with_groups_that_satisfy_all() -> None:
         assert not groups_fail(instance, found)
 
 
+def test_repair_suppresses_only_the_rows_that_a_group_has_too_many_of() -> None:
+    """Four rows of x, not all ten; and the group z, which has none of their value, not y, which is as large."""
+    values = {"x": "aaaaaaabbb", "y": "aabb", "z": "bbcc"}
+    rows = [(group, value) for group, held in values.items() for value in held]
+    table = km.Table.from_frame(pl.DataFrame(rows, schema=["q", "s"], orient="row"), ["q"], "s")
+    instance = prepare(km.Problem(table, [km.LDiversity(2)]))
+    cheapest = np.flatnonzero(instance.candidates.cost[instance.candidates.candidate_of_pair()] == 0)
+    start = np.zeros(instance.candidates.pairs, np.int64)
+    start[cheapest] = instance.types.counts[instance.candidates.members[cheapest]]
+    found = repair(instance, Assignment.from_pairs(instance, start))
+    assert found is not None
+    assert not groups_fail(instance, found)
+    assert found.cost * instance.levels.unit == 8
+
+
 def board_with(instance: Instance, start: Assignment) -> ValuedBoard:
     """All pairs are allowed, and violations cost more than anything."""
     board = ValuedBoard.of(instance, np.ones(instance.candidates.pairs, np.bool_), start)
