@@ -21,7 +21,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Tables in tests need no role for every column; tests about the warning ask for it."""
     # where a test does not say how many; a busy machine may take long for one. The same examples each time, so that
     # what passes once passes everywhere; other ones in the thorough runs, which look for what nobody has thought of
-    settings.register_profile("tests", max_examples=examples(100, 30), deadline=None, derandomize=not THOROUGH)
+    settings.register_profile("tests", max_examples=examples(100, 20), deadline=None, derandomize=not THOROUGH)
     settings.load_profile("tests")
     gc.disable()  # until all tests have been imported
     config.addinivalue_line("filterwarnings", "ignore::kanon_milp.errors.RoleWarning")
@@ -36,7 +36,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of a test of four parameters or more the default run has the first and then one in three, the full one all.
+    """Of a test of four parameters or more the default run has the first and then one in four, the full one all.
 
     Kernels are tested once more for each of their builds, by the default run alone, and keep all of theirs. Slow tests
     are for neither.
@@ -47,7 +47,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             by_test.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for several in by_test.values():
         for number, item in enumerate(several):
-            if len(several) >= 4 and number % 3:
+            if len(several) >= 4 and number % 4:
                 item.add_marker(pytest.mark.full)
 
 

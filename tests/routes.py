@@ -396,7 +396,7 @@ def known_truth(draw: Callable[[Random], AnyCase], number: int) -> Truth:
 
 @cache
 def selected(
-    draw: Callable[[Random], AnyCase], refuses: frozenset[str], count: int, span: int = 2000
+    draw: Callable[[Random], AnyCase], refuses: frozenset[str], count: int, span: int = 300
 ) -> tuple[int, ...]:
     """So many numbers of cases, or more: each feature is had by one that is not to be refused, each refused one too."""
     chosen, seen = list[int](), set[str]()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ast
+import re
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -35,14 +35,16 @@ def modules() -> dict[str, Path]:
     return found
 
 
+IMPORT = re.compile(r"^ *from (kanon_milp[\w.]*) import (?:\(([^)]*)\)|(.*))", re.MULTILINE)
+
+
 def imports(path: Path, known: dict[str, Path]) -> set[str]:
     """Modules of the package that a file imports, wherever it does so, also for types only."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "kanon_milp":
-            for alias in node.names:
-                full = f"{node.module}.{alias.name}"
-                found.add(full if full in known else str(node.module))
+    for module, *several in IMPORT.findall(path.read_text()):
+        listed = re.sub(r"#.*", "", " ".join(several)).split(",")
+        for name in (each.split()[0] for each in listed if each.strip()):  # whatever it is called here
+            found.add(f"{module}.{name}" if f"{module}.{name}" in known else module)
     return found
 
 

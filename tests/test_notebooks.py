@@ -35,7 +35,10 @@ def read(name: str) -> Any:
     return notebook
 
 
-@pytest.mark.parametrize(("name", "written"), NOTEBOOKS.items())
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [pytest.param(*each, marks=pytest.mark.full if each[0] == "researcher" else ()) for each in NOTEBOOKS.items()],
+)
 def test_the_cells_of_a_notebook_run(
     name: str, written: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -88,7 +88,7 @@ def started(instance: km.Instance, rounds: int) -> tuple[DualPoint, Groups]:
 
 
 @given(cases(max_rows=9, sides=False), st.integers(-1, 2), st.integers(0, 2), st.sampled_from([-1, 6, NEVER]))
-@settings(patient, max_examples=examples(60, 10))
+@settings(patient, max_examples=examples(60, 6))
 def test_it_closes_below_the_optimum_and_finds_it(case: Case, above: int, rounds: int, small: int) -> None:
     """Whatever it begins with, and whether nodes are branched on or solved by models."""
     expected = optimum(case.rows, case.k, **case.judged())

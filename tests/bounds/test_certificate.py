@@ -34,7 +34,7 @@ relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, H
 
 
 @given(cases(), st.data())
-@settings(relaxed, max_examples=examples(40, 7))
+@settings(relaxed, max_examples=examples(40, 5))
 def test_what_is_certified_is_accepted_and_below_the_optimum(case: Case, data: st.DataObject) -> None:
     problem = case.problem()
     certificate = certify(problem, drawn_dual(data, problem))
@@ -57,7 +57,7 @@ def test_a_certificate_of_more_groups_than_rows_says_that_there_is_no_table() ->
 
 
 @given(sensitive_cases(), st.data())
-@settings(relaxed, max_examples=examples(40, 7))
+@settings(relaxed, max_examples=examples(40, 5))
 def test_with_other_requirements_too(case: SensitiveCase, data: st.DataObject) -> None:
     problem = case.problem()
     certificate = certify(problem, drawn_dual(data, problem))
@@ -117,7 +117,7 @@ IN_THIRDS = tuple(Fraction(each, 3) for each in range(4))
 @example(NONE_EXEMPT)
 @example(replace(NONE_EXEMPT, hierarchies={1: PATHS}, level_costs={1: IN_THIRDS}))
 @given(cases(sides=False))
-@settings(relaxed, max_examples=examples(40, 7))
+@settings(relaxed, max_examples=examples(40, 5))
 def test_nothing_is_lost_against_the_reduced_instance(case: Case) -> None:
     problem = case.problem()
     instance = reduce(prepare(problem))[-1].instance
@@ -128,7 +128,7 @@ def test_nothing_is_lost_against_the_reduced_instance(case: Case) -> None:
 
 
 @given(cases(), st.data())
-@settings(relaxed, max_examples=examples(40, 7))
+@settings(relaxed, max_examples=examples(40, 5))
 def test_whoever_forges_multipliers_proves_nothing_false(case: Case, data: st.DataObject) -> None:
     problem = case.problem()
     forged = certify(problem, drawn_dual(data, problem)).as_dict()

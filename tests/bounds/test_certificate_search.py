@@ -60,7 +60,7 @@ def as_problem(reduced: Sequence[int], copies: Sequence[int], least: int, cuts: 
 
 @given(groups())
 @example(([-1, 0, 2], [3, 2, 3], 2, [([2], [1], 4, 4), ([2], [3], 3, 1), ([1, 2], [3, 2], 3, 4)], 0))
-@settings(relaxed, max_examples=examples(200, 25))
+@settings(relaxed, max_examples=examples(200, 16))
 def test_the_search_finds_the_cheapest_group(drawn: tuple[list[int], list[int], int, list[Cut], int]) -> None:
     reduced, copies, least, cuts, fixed = drawn
     best = cheapest(reduced, copies, least, cuts, fixed)
@@ -141,7 +141,7 @@ def lagrangian_value(
 
 
 @given(cases(max_rows=6, sides=False), st.data())
-@settings(relaxed, max_examples=examples(60, 10))
+@settings(relaxed, max_examples=examples(60, 6))
 def test_it_is_what_the_definition_says_and_below_the_optimum(case: Case, data: st.DataObject) -> None:
     asked = case.problem()
     count = len(set(case.rows))

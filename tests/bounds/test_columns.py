@@ -73,7 +73,7 @@ def ordered(groups: list[Group]) -> list[Group]:
 
 
 @given(groups_of, groups_of, st.data())
-@settings(relaxed, max_examples=examples(80, 10))
+@settings(relaxed, max_examples=examples(80, 6))
 def test_groups_as_plain_lists(first: list[Group], second: list[Group], data: st.DataObject) -> None:
     groups, expected = packed(first), ordered(first)
     assert read(groups) == expected
@@ -97,7 +97,7 @@ def test_no_groups() -> None:
 
 
 @given(cases(sides=False))
-@settings(relaxed, max_examples=examples(30, 5))
+@settings(relaxed, max_examples=examples(30, 3))
 def test_groups_of_a_table(case: Case) -> None:
     table = greedy(prepare(case.problem()))
     assume(table is not None)
@@ -125,7 +125,7 @@ def rank_one_rows(draw: st.DrawFn, types: int, most: int = 3) -> list[Row]:
 
 
 @given(groups_of, rank_one_rows(6))
-@settings(relaxed, max_examples=examples(60, 10))
+@settings(relaxed, max_examples=examples(60, 6))
 def test_coefficients(groups: list[Group], rows: list[Row]) -> None:
     row, group, times = coefficients(packed(groups), RankOneCuts.of(rows), 6)
     expected = {
@@ -241,7 +241,7 @@ def smalls(draw: st.DrawFn) -> Small:
 
 
 @given(smalls(), st.data())
-@settings(relaxed, max_examples=examples(60, 10))
+@settings(relaxed, max_examples=examples(60, 6))
 def test_value_and_cheapest_groups(small: Small, data: st.DataObject) -> None:
     types = len(small.counts)
     rank_one = data.draw(rank_one_rows(types))
@@ -292,7 +292,7 @@ def check_value(small: Small, master: Master, rank_one: list[Row]) -> None:
 
 
 @given(smalls(), st.data())
-@settings(relaxed, max_examples=examples(70, 9))
+@settings(relaxed, max_examples=examples(70, 6))
 def test_master_reaches_the_linear_program_over_all_groups(small: Small, data: st.DataObject) -> None:
     rank_one = data.draw(rank_one_rows(len(small.counts)))
     master = Master(small.program(), Groups.none())
@@ -315,7 +315,7 @@ def test_master_reaches_the_linear_program_over_all_groups(small: Small, data: s
 
 
 @given(cases(max_rows=7, sides=False), st.data())
-@settings(relaxed, max_examples=examples(40, 7))
+@settings(relaxed, max_examples=examples(40, 5))
 def test_packing_cuts_are_held(case: Case, data: st.DataObject) -> None:
     instance = reduce(prepare(case.problem()))[-1].instance
     types = instance.types.count
@@ -353,7 +353,7 @@ def test_rows_that_no_groups_place(covers: list[list[int]]) -> None:
 
 
 @given(cases(max_rows=7, sides=False))
-@settings(relaxed, max_examples=examples(30, 5))
+@settings(relaxed, max_examples=examples(30, 3))
 def test_rounds_of_rank_one_rows_stay_below_the_optimum(case: Case) -> None:
     instance = reduce(prepare(case.problem()))[-1].instance
     best = optimum(case.rows, case.k, **case.judged())

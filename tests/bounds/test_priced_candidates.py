@@ -140,7 +140,7 @@ def phi_below(near: Instance, found: dict[tuple[tuple[int, ...], int], float], l
 
 
 @given(kinds, free)
-@settings(deadline=None, max_examples=examples(60, 20))
+@settings(deadline=None, max_examples=examples(60, 13))
 def test_the_bound_rises_and_stays_below_the_optimum(kind: type[PatternPricing], case: Case) -> None:
     problem = case.problem()
     best = oracle.optimum(case.rows, case.k, **case.judged())

@@ -64,7 +64,7 @@ def reduced(problem: km.Problem) -> km.Instance:
 
 
 @given(cases(max_rows=9, sides=False))
-@settings(patient, max_examples=examples(40, 7))
+@settings(patient, max_examples=examples(40, 5))
 def test_no_bound_is_above_the_optimum(case: Case) -> None:
     expected = optimum(case.rows, case.k, **case.judged())
     instance = reduced(case.problem())
@@ -84,7 +84,7 @@ def test_no_bound_is_above_the_optimum(case: Case) -> None:
 
 
 @given(cases(max_rows=8, sides=False), st.integers(0, 2))
-@settings(patient, max_examples=examples(40, 7))
+@settings(patient, max_examples=examples(40, 5))
 def test_fixing_with_rank_one_rows_keeps_what_is_better(case: Case, above: int) -> None:
     expected = optimum(case.rows, case.k, **case.judged())
     if expected is None:
@@ -225,7 +225,7 @@ def slow_value(instance: km.Instance, at: CutEvaluator, point: np.ndarray[Any, A
 
 
 @given(cases(max_rows=7, sides=False), st.data())
-@settings(patient, max_examples=examples(60, 10))
+@settings(patient, max_examples=examples(60, 6))
 def test_an_evaluation_has_the_value_of_all_groups(case: Case, data: st.DataObject) -> None:
     instance = reduced(case.problem())
     assume(set(instance.candidates.members.tolist()) == set(range(instance.types.count)) and instance.types.count)
@@ -240,7 +240,7 @@ def test_an_evaluation_has_the_value_of_all_groups(case: Case, data: st.DataObje
 
 
 @given(cases(max_rows=8, sides=False), st.integers(1, 3))
-@settings(patient, max_examples=examples(40, 7))
+@settings(patient, max_examples=examples(40, 5))
 def test_no_bound_is_above_the_optimum_where_searches_give_up(case: Case, rounds: int) -> None:
     expected = optimum(case.rows, case.k, **case.judged())
     instance = reduced(case.problem())

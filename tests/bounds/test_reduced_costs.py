@@ -48,7 +48,7 @@ from kanon_milp.system.limit import NO_LIMIT, Limit
 
 
 @given(st.one_of(cases(max_rows=8), sensitive_cases(max_rows=7)), st.data())
-@settings(relaxed, max_examples=examples(30, 5))
+@settings(relaxed, max_examples=examples(30, 3))
 def test_fixing_keeps_all_that_is_better_than_the_incumbent(case: Case | SensitiveCase, data: st.DataObject) -> None:
     problem = case.problem()
     assume(problem.objective == "loss")
@@ -127,7 +127,7 @@ def reduced(start: Instance, data: st.DataObject) -> tuple[list[Step], int]:
 
 
 @given(sensitive_cases(max_rows=7), st.data())
-@settings(relaxed, max_examples=examples(120, 12))
+@settings(relaxed, max_examples=examples(120, 8))
 def test_fixing_under_requirements_keeps_all_that_is_better(case: SensitiveCase, data: st.DataObject) -> None:
     problem = case.problem()
     assume(problem.objective == "loss" and problem.attributes)
@@ -146,7 +146,7 @@ def test_fixing_under_requirements_keeps_all_that_is_better(case: SensitiveCase,
 
 
 @given(sensitive_cases((*LIMITED, *WORKED), max_rows=7, sides=False, most=2), st.data())
-@settings(relaxed, max_examples=examples(120, 12))
+@settings(relaxed, max_examples=examples(120, 8))
 def test_so_does_fixing_with_cuts(case: SensitiveCase, data: st.DataObject) -> None:
     start = prepare(case.problem())
     assume(start.problem.attributes and can_be_priced(start))

@@ -167,7 +167,7 @@ def test_the_highest_registered_bound_counts() -> None:
 
 
 @given(cases(max_rows=8, sides=False))
-@settings(relaxed, max_examples=examples(25, 12))
+@settings(relaxed, max_examples=examples(25, 8))
 def test_no_bound_of_the_package_is_above_the_optimum(case: Case) -> None:
     instance = reduce(prepare(case.problem()))[-1].instance
     best = optimum(case.rows, case.k, **case.judged())

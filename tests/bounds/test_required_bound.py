@@ -84,7 +84,7 @@ def by_enumeration(case: SensitiveCase, instance: Instance, multipliers: Ints, d
 @pytest.mark.parametrize("kind", EXACT)
 def test_groups_are_the_cheapest_that_satisfy_the_requirement(kind: str) -> None:
     @given(sensitive_cases([kind], max_rows=7, sides=False), st.data(), st.sampled_from([1, 4096]))
-    @settings(relaxed, max_examples=examples(25, 4))
+    @settings(relaxed, max_examples=examples(25, 3))
     def cheapest(case: SensitiveCase, data: st.DataObject, denominator: int) -> None:
         instance = prepare(case.problem())
         multipliers, charges = drawn(data, instance, denominator)
@@ -121,7 +121,7 @@ def test_views_that_say_everything_are_known() -> None:
 
 
 @given(sensitive_cases(max_rows=6, sides=False), st.data(), st.sampled_from([1, 7, 4096]))
-@settings(relaxed, max_examples=examples(150, 19))
+@settings(relaxed, max_examples=examples(150, 12))
 def test_no_group_is_cheaper_than_its_bound_and_no_table(
     case: SensitiveCase, data: st.DataObject, denominator: int
 ) -> None:

@@ -68,7 +68,7 @@ def started(instance: Instance, rounds: int) -> NodeBounds:
     st.integers(0, 2),
     st.sampled_from([-1, 6, NEVER]),
 )
-@settings(relaxed, max_examples=examples(200, 12))
+@settings(relaxed, max_examples=examples(200, 8))
 def test_it_closes_below_the_optimum_and_finds_it(case: SensitiveCase, above: int, rounds: int, small: int) -> None:
     """Whatever it begins with, and whether nodes are branched on or solved by models."""
     instance = presolve(case.problem(), Clock(), merge=True).instance

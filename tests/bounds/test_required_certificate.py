@@ -49,7 +49,7 @@ def test_no_multipliers_prove_something_false(kind: str) -> None:
     drawn = sensitive_cases(max_rows=7) if kind == "several" else sensitive_cases([kind], max_rows=7)
 
     @given(drawn, st.data())
-    @settings(relaxed, max_examples=examples(60, 8 if kind == "several" else 2))
+    @settings(relaxed, max_examples=examples(60, 5 if kind == "several" else 2))
     def true(case: SensitiveCase, data: st.DataObject) -> None:
         problem = case.problem()
         instance = required_instance(problem)
@@ -67,7 +67,7 @@ def test_no_multipliers_prove_something_false(kind: str) -> None:
 
 
 @given(sensitive_cases(["t equal short", "t equal transport"], max_rows=7), st.data())
-@settings(relaxed, max_examples=examples(100, 10))
+@settings(relaxed, max_examples=examples(100, 6))
 def test_whoever_forges_charges_proves_nothing_false(case: SensitiveCase, data: st.DataObject) -> None:
     problem = case.problem()
     instance = required_instance(problem)

@@ -114,7 +114,7 @@ def by_enumeration(
     st.sampled_from([1, 7, 4096]),
     st.sampled_from([*WHOLE, (3, 0), (3, 300)]),
 )
-@settings(relaxed, max_examples=examples(400, 32))
+@settings(relaxed, max_examples=examples(400, 21))
 def test_the_value_is_that_of_all_groups(
     case: SensitiveCase, data: st.DataObject, denominator: int, nodes: tuple[int, int]
 ) -> None:
@@ -180,7 +180,7 @@ def test_branch_and_bound_over_rows_finds_what_going_through_all_groups_does(kin
 
 
 @given(sensitive_cases((*LIMITED, *WORKED), max_rows=9, sides=False, most=2))
-@settings(relaxed, max_examples=examples(80, 7))
+@settings(relaxed, max_examples=examples(80, 5))
 def test_rounds_of_cuts_stay_below_the_optimum(case: SensitiveCase) -> None:
     instance = presolve(case.problem(), Clock(), merge=True).instance
     assume(instance.problem.attributes and instance.candidates.count and can_be_priced(instance))

@@ -44,7 +44,7 @@ def charged(instance: Instance) -> Relaxation:
 @pytest.mark.parametrize("kind", CHARGED)
 def test_small_groups_are_the_cheapest_that_are_allowed(kind: str) -> None:
     @given(sensitive_cases([kind], max_rows=7, sides=False), st.data(), st.sampled_from([1, 4096]))
-    @settings(relaxed, max_examples=examples(40, 5))
+    @settings(relaxed, max_examples=examples(40, 3))
     def cheapest(case: SensitiveCase, data: st.DataObject, denominator: int) -> None:
         instance = prepare(case.problem())
         relaxation = charged(instance)
@@ -63,7 +63,7 @@ def test_small_groups_are_the_cheapest_that_are_allowed(kind: str) -> None:
 @pytest.mark.parametrize("tried", [0, 3])
 def test_a_search_that_gives_up_proves_less(tried: int) -> None:
     @given(sensitive_cases(["t ranks short"], max_rows=7, sides=False), st.data())
-    @settings(relaxed, max_examples=examples(30, 4))
+    @settings(relaxed, max_examples=examples(30, 3))
     def less(case: SensitiveCase, data: st.DataObject) -> None:
         instance = prepare(case.problem())
         charged(instance)

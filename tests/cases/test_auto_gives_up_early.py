@@ -98,7 +98,7 @@ def no_time_for_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("no_time_for_candidates")
-@pytest.mark.parametrize("seed", range(examples(20, 5)))
+@pytest.mark.parametrize("seed", range(examples(20, 3)))
 def test_a_table_of_some_level_vectors_is_no_worse_than_those_without_candidates(seed: int) -> None:
     """And its bound is one of all tables: brute force."""
     draw = random.Random(f"some-{seed}")

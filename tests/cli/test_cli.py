@@ -29,7 +29,7 @@ def people(tmp_path: Path) -> Path:
 
 def test_solve_writes_all_files_and_says_optimal(people: Path, tmp_path: Path) -> None:
     out = tmp_path / "new" / "out"
-    done = run_process("solve", "--data", people, "--qi", "zip,age", "--sensitive", "sick", "--k", 2, "--out", out)
+    done = run("solve", "--data", people, "--qi", "zip,age", "--sensitive", "sick", "--k", 2, "--out", out)
     assert done.returncode == 0, done.stderr
     assert "proven optimum 4, verified" in done.stdout
     rows = list(csv.DictReader((out / "anonymized.csv").open()))

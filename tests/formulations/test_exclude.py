@@ -28,7 +28,7 @@ def released(result: km.Result) -> list[tuple[str, ...]]:
     return list(table.select("q0", "q1").iter_rows())
 
 
-@pytest.mark.parametrize("seed", range(examples(12, 2)))
+@pytest.mark.parametrize("seed", range(1, 1 + examples(12, 1)))
 def test_all_tables_come_once_and_in_order(seed: int) -> None:
     problem, rows = drawn(seed)
     every = {table.placed(rows): table.loss for table in every_table(rows, 2, ONES)}

@@ -143,7 +143,7 @@ def test_numbers_of_rough_objectives_are_short() -> None:
     assert scale.proven(0.0) is not None
 
 
-@settings(relaxed, max_examples=examples(60, 8))
+@settings(relaxed, max_examples=examples(60, 5))
 @given(rows_of_people, st.integers(2, 3), st.tuples(st.integers(1, 3), st.integers(1, 3)), masks, st.integers(0, 7))
 def test_at_most_so_many_rows_lose_education(
     rows: Rows, k: int, weights: Vector, vectors: list[Vector], most: int
@@ -171,7 +171,7 @@ def one_level_vector(problem: km.Problem) -> pyo.ConcreteModel:
     return model
 
 
-@settings(relaxed, max_examples=examples(60, 6))
+@settings(relaxed, max_examples=examples(60, 4))
 @given(rows_of_people, st.integers(1, 3), st.tuples(st.integers(1, 3), st.integers(1, 3)))
 def test_one_level_vector_for_all(rows: Rows, k: int, weights: Vector) -> None:
     if k > len(rows):
@@ -321,7 +321,7 @@ def said(result: km.Result) -> str:
     return proof_sentence(described(result))
 
 
-@settings(relaxed, max_examples=examples(60, 8))
+@settings(relaxed, max_examples=examples(60, 5))
 @given(
     rows_of_people,
     st.integers(1, 3),

@@ -101,19 +101,19 @@ def check_list(case: Case | SensitiveCase) -> None:
 
 
 @given(cases(max_rows=6, sides=False))
-@settings(relaxed, max_examples=examples(25, 4))
+@settings(relaxed, max_examples=examples(25, 3))
 def test_the_list_for_k_anonymity_is_what_cannot_be_split(case: Case) -> None:
     check_list(case)
 
 
 @given(sensitive_cases(max_rows=5, sides=False))
-@settings(relaxed, max_examples=examples(40, 7))
+@settings(relaxed, max_examples=examples(40, 5))
 def test_the_list_for_other_requirements_is_what_cannot_be_split(case: SensitiveCase) -> None:
     check_list(case)
 
 
 @given(cases(max_rows=6, sides=False))
-@settings(relaxed, max_examples=examples(25, 4))
+@settings(relaxed, max_examples=examples(25, 3))
 def test_k_anonymity_by_judging_is_k_anonymity_by_size(case: Case) -> None:
     # 1-sensitivity asks for nothing, but it makes the list go the other way
     secrets = tuple((str(i % 2),) for i in range(len(case.rows)))
@@ -158,7 +158,7 @@ def lp_value(model: pyo.ConcreteModel) -> float | None:
 
 
 @given(cases(max_rows=9))
-@settings(relaxed, max_examples=examples(30, 5))
+@settings(relaxed, max_examples=examples(30, 3))
 def test_its_linear_relaxation_is_worth_the_strong_one_for_k_anonymity(case: Case) -> None:
     # also with side constraints and other objectives: `linked` is the same row
     instance = prepare(case.problem())

@@ -46,7 +46,7 @@ def constraints(model: LinearModel) -> list[tuple[tuple[tuple[int, float], ...],
 
 
 @given(cases(max_rows=9, sides=False))
-@settings(relaxed, max_examples=examples(40, 20))
+@settings(relaxed, max_examples=examples(40, 13))
 def test_the_two_statements_are_the_same_model(case: Case) -> None:
     instance = reduce(prepare(case.problem()))[-1].instance
     # every row type has a candidate
@@ -60,7 +60,7 @@ def test_the_two_statements_are_the_same_model(case: Case) -> None:
 
 
 @given(cases(max_rows=8, sides=False))
-@settings(relaxed, max_examples=examples(20, 10))
+@settings(relaxed, max_examples=examples(20, 6))
 def test_it_has_the_optimum_of_brute_force(case: Case) -> None:
     instance = reduce(prepare(case.problem()))[-1].instance
     best = optimum(case.rows, case.k, **case.judged())

@@ -46,7 +46,7 @@ def dived(instance: Instance, limit: Limit, seed: int = 0, rounds: int = 1) -> A
     st.integers(0, 3),
     st.sampled_from([NO_LIMIT, Limit(0.0)]),
 )
-@settings(deadline=None, max_examples=examples(60, 10), suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=examples(60, 6), suppress_health_check=list(HealthCheck))
 def test_every_row_is_placed_and_no_table_beats_the_optimum(case: SensitiveCase, seed: int, limit: Limit) -> None:
     instance = presolve(case.problem(), Clock(), merge=True).instance
     assume(instance.problem.attributes and instance.candidates.count and can_be_priced(instance))

@@ -95,7 +95,7 @@ def check_lists(board: Board) -> None:
 
 
 @given(cases(max_rows=12, sides=False), st.lists(st.tuples(st.integers(0, 3), st.integers(0, 10**6)), max_size=30))
-@settings(relaxed, max_examples=examples(60, 10))
+@settings(relaxed, max_examples=examples(60, 6))
 def test_moves_keep_the_table_valid_and_know_what_they_cost(case: Case, script: list[tuple[int, int]]) -> None:
     instance = reduced(case.problem())
     assume(covered(instance))
@@ -125,7 +125,7 @@ def test_moves_keep_the_table_valid_and_know_what_they_cost(case: Case, script: 
 
 
 @given(cases(max_rows=9, sides=False))
-@settings(relaxed, max_examples=examples(40, 7))
+@settings(relaxed, max_examples=examples(40, 5))
 def test_what_the_search_finds_is_valid_and_never_below_the_optimum(case: Case) -> None:
     instance = reduced(case.problem())
     best = optimum(case.rows, case.k, **case.judged())
@@ -141,7 +141,7 @@ def test_what_the_search_finds_is_valid_and_never_below_the_optimum(case: Case) 
 
 
 @given(cases(max_rows=9, sides=False))
-@settings(relaxed, max_examples=examples(40, 7))
+@settings(relaxed, max_examples=examples(40, 5))
 def test_tightening_keeps_the_rows_together(case: Case) -> None:
     instance = reduced(case.problem())
     assume(covered(instance))

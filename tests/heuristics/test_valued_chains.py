@@ -27,7 +27,7 @@ PRICE = 60.0
 @given(sensitive_cases(None, max_rows=9, sides=False), st.integers(0, 10**6))
 @settings(
     deadline=None,
-    max_examples=examples(300, 10),
+    max_examples=examples(300, 6),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 def test_energy_falls_and_is_what_a_recount_says(case: SensitiveCase, seed: int) -> None:

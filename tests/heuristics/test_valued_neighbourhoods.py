@@ -41,7 +41,7 @@ def first_table(instance: Instance) -> Assignment | None:
 
 
 @given(sensitive_cases(max_rows=8, sides=False), st.data())
-@settings(relaxed, max_examples=examples(150, 6))
+@settings(relaxed, max_examples=examples(150, 4))
 def test_a_neighbourhood_begins_where_the_table_is(case: SensitiveCase, data: st.DataObject) -> None:
     """Its loss, its groups and its model agree with the table that it was cut out of."""
     problem = case.problem()

@@ -119,7 +119,7 @@ both = pytest.mark.parametrize("scalar", [np.float64, np.int64])
 
 @both
 @given(prices(), st.integers(-20, 40), st.data())
-@settings(relaxed, max_examples=examples(60, 10))
+@settings(relaxed, max_examples=examples(60, 6))
 def test_cheapest_groups(scalar: Any, case: Prices, below: int, data: st.DataObject) -> None:
     chosen = data.draw(st.lists(st.integers(0, len(case.covers) - 1), unique=True))
     found, phi, complete = priced(case, scalar, chosen, below, PLENTY)
@@ -136,7 +136,7 @@ def test_cheapest_groups(scalar: Any, case: Prices, below: int, data: st.DataObj
 
 @both
 @given(prices(), st.integers(-10, 40), st.integers(0, 12))
-@settings(relaxed, max_examples=examples(60, 10))
+@settings(relaxed, max_examples=examples(60, 6))
 def test_where_the_search_gives_up_the_closed_form_is_left(scalar: Any, case: Prices, below: int, nodes: int) -> None:
     found, phi, complete = priced(case, scalar, list(range(len(case.covers))), below, nodes)
     for g, (value, whole) in enumerate(zip(phi, complete, strict=True)):
@@ -157,7 +157,7 @@ def limits(case: Prices, data: st.DataObject, scalar: Any) -> tuple[list[int], A
 
 @both
 @given(prices(), st.data())
-@settings(relaxed, max_examples=examples(60, 10))
+@settings(relaxed, max_examples=examples(60, 6))
 def test_possible_pairs(scalar: Any, case: Prices, data: st.DataObject) -> None:
     below, array = limits(case, data, scalar)
     expected = [

@@ -34,7 +34,7 @@ DIVIDING = (*CUTS, "full_domain", "greedy")
 
 
 @given(cases(max_rows=8, sides=False))
-@settings(relaxed, max_examples=examples(300, 10))
+@settings(relaxed, max_examples=examples(300, 6))
 def test_m_approximation_keeps_its_factor(case: Case) -> None:
     problem = km.Problem(case.problem().table, km.KAnonymity(case.k))
     best = optimum(case.rows, case.k)
@@ -196,7 +196,7 @@ def ended(
 
 
 @given(cases(max_rows=8, sides=False), st.integers(2, 4))
-@settings(relaxed, max_examples=examples(300, 15))
+@settings(relaxed, max_examples=examples(300, 10))
 def test_greedy_is_algorithm_1(case: Case, k: int) -> None:
     assume(k <= len(case.rows))
     result = km.solve(km.Problem(case.problem().table, km.KAnonymity(k)), method="greedy")

@@ -17,7 +17,7 @@ import kanon_milp as km
 from kanon_milp.methods import direct, group_number
 
 
-@pytest.mark.parametrize("seed", range(examples(200, 8)))
+@pytest.mark.parametrize("seed", range(examples(200, 5)))
 def test_bound_and_optimum_are_those_of_brute_force(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where the cost bound allows no table at all."""
     monkeypatch.setattr(direct, "LARGE", 0)

@@ -12,7 +12,7 @@ import kanon_milp as km
 
 
 @given(group_cases(boxes=False))
-@settings(max_examples=examples(1000, 8))
+@settings(max_examples=examples(1000, 5))
 def test_search_finds_and_proves_the_best_of_all_partitions(case: GroupCase) -> None:
     case = replace(case, required=None, recoding={**case.recoding, "cost": "sse", "center": "mean"})
     result, best = km.solve(case.problem(), method="search"), least(case.n, case.cost, case.holds)

@@ -83,7 +83,7 @@ def test_closures_of_three_row_types_are_those_of_any_number_of_row_types(monkey
 
 @pytest.mark.full
 @given(cases(max_rows=8, sides=False), st.booleans())
-@settings(relaxed, max_examples=examples(200, 10))
+@settings(relaxed, max_examples=examples(200, 6))
 def test_closures_of_three_rows_are_enough(case: Case, diverse: bool) -> None:
     """Hierarchies, weights and level costs against brute force, for k = 2, and for l = 2 of values that alternate."""
     assume(len(case.rows) > 1)

@@ -26,7 +26,7 @@ CENSUS = km.Table.from_frame(census(200), ["age", "education", "race"], "disease
 
 
 @given(st.one_of(cases(max_rows=8, sides=False), sensitive_cases(max_rows=7, sides=False)))
-@settings(relaxed, max_examples=examples(300, 13))
+@settings(relaxed, max_examples=examples(300, 8))
 def test_an_optimal_table_is_found_again_in_the_reduced_instance(case: Case | SensitiveCase) -> None:
     problem = case.problem()
     assume(problem.objective == "loss" and problem.suppressed_rows == "strict")
@@ -67,7 +67,7 @@ def test_no_method_and_no_limit_makes_it_worse(method: str, limit: float | None)
 
 
 @given(cases(max_rows=8, sides=False))
-@settings(relaxed, max_examples=examples(200, 10))
+@settings(relaxed, max_examples=examples(200, 6))
 def test_a_limit_that_is_over_at_once_does_not_lose_it(case: Case) -> None:
     """Neither do masks, hierarchies, weights, and the exempt reading with groups of one row."""
     problem = case.problem()

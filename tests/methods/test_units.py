@@ -47,7 +47,7 @@ def drawn(seed: int, kinds: Sequence[str] | None = (), plain: bool = False) -> S
 def test_the_exact_cheapest_groups_for_very_many_units(monkeypatch: pytest.MonkeyPatch) -> None:
     """The closed form finds what the general search for groups finds."""
     compared = 0
-    for seed in range(examples(60, 10)):
+    for seed in range(examples(60, 6)):
         instance = prepare(drawn(seed).problem())
         if not instance.problem.attributes:
             continue
@@ -145,7 +145,7 @@ def test_units_must_not_be_missing() -> None:
 
 def test_the_verifier_counts_units_itself() -> None:
     seen = set()
-    for seed in range(examples(150, 30)):
+    for seed in range(examples(150, 20)):
         case, rng = drawn(seed, plain=True), np.random.default_rng(seed)
         names = case.case.names
         keep = rng.random((len(case.case.rows), len(names))) < rng.choice([0.1, 0.3, 0.5])
@@ -178,7 +178,7 @@ def test_two_groups_that_differ_only_in_units() -> None:
 def test_minimality_with_units() -> None:
     """A table is minimal exactly if no other legal table with one more specific cell has what is asked for."""
     checked = 0
-    for seed in range(examples(120, 20)):
+    for seed in range(examples(120, 13)):
         case = drawn(seed, plain=True)
         rows, columns = case.case.rows, range(len(case.case.names))
         result = km.solve(case.problem(), method="greedy")
@@ -209,7 +209,7 @@ def test_minimality_with_units() -> None:
 
 def test_certificates_with_units_are_checked_and_forged_ones_refused() -> None:
     accepted = 0
-    for seed in range(examples(30, 5)):
+    for seed in range(examples(30, 3)):
         case = drawn(seed, None)
         if features(case) & SEARCH.refuses:
             continue

@@ -26,7 +26,7 @@ from kanon_milp.system.limit import NO_LIMIT
 
 
 @given(group_cases())
-@settings(max_examples=examples(300, 8))
+@settings(max_examples=examples(300, 5))
 def test_all_methods_agree_with_all_partitions(case: GroupCase) -> None:
     problem, best = case.problem(), least(case.n, case.cost, case.holds)
     for name in ("milp", "auto", "vmdav", "k_member"):
@@ -51,7 +51,7 @@ def test_all_methods_agree_with_all_partitions(case: GroupCase) -> None:
 
 
 @given(group_cases(most_columns=1, boxes=False))
-@settings(max_examples=examples(300, 8))
+@settings(max_examples=examples(300, 5))
 def test_one_column_is_solved_by_dynamic_programming(case: GroupCase) -> None:
     natural = {"sse": "mean", "l1": "median"}[case.recoding["cost"]]
     case = replace(case, required=None, recoding={**case.recoding, "center": natural})

@@ -96,7 +96,7 @@ def test_merging_leaves_the_bound_of_the_linear_relaxation(case: Case) -> None:
 
 
 @given(st.one_of(cases(max_rows=9), sensitive_cases(max_rows=9)))
-@settings(relaxed, max_examples=examples(40, 7))
+@settings(relaxed, max_examples=examples(40, 5))
 def test_exactly_the_row_types_with_equal_candidates_and_values_are_merged(case: Case | SensitiveCase) -> None:
     before = reduce(prepare(case.problem()))[-1].instance
     step = EqualSignature().apply(before)

@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, given, settings
 import kanon_milp as km
 from kanon_milp.problem.generalization import written
 
-relaxed = settings(deadline=None, max_examples=examples(40, 20), suppress_health_check=[HealthCheck.too_slow])
+relaxed = settings(deadline=None, max_examples=examples(40, 13), suppress_health_check=[HealthCheck.too_slow])
 FIRST = [Fraction(2), Fraction(5), Fraction(5, 2), Fraction(1, 4)]
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\r\0"), max_size=5)
 

@@ -168,7 +168,7 @@ def values_of(model: LinearModel) -> list[float]:
 
 
 @each_adapter
-@settings(max_examples=examples(25, 5), deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(25, 3), deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(model=small_programs())
 def test_random_integer_programs_agree_with_enumeration(adapter: Any, model: Any) -> None:
     feasible = values_of(model)

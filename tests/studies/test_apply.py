@@ -38,7 +38,7 @@ def holds(released: tuple[str, str], row: tuple[str, str, str]) -> bool:
 
 
 @given(old_rows, new_rows, st.booleans(), st.booleans(), st.sampled_from(["strict", "exempt"]))
-@settings(deadline=None, max_examples=examples(150, 6), suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=examples(150, 4), suppress_health_check=[HealthCheck.too_slow])
 def test_rows_that_would_break_are_told_and_suppressed(
     old: Rows, new: Rows, diverse: bool, full_domain: bool, reading: Any
 ) -> None:

@@ -26,7 +26,7 @@ from hypothesis import HealthCheck, given, settings
 import kanon_milp as km
 from kanon_milp.studies.proposal import listing
 
-relaxed = settings(deadline=None, max_examples=examples(30, 15), suppress_health_check=[HealthCheck.too_slow])
+relaxed = settings(deadline=None, max_examples=examples(30, 10), suppress_health_check=[HealthCheck.too_slow])
 ROWS = st.lists(st.tuples(*[st.sampled_from(["a", "b", None])] * 3), min_size=1, max_size=20)
 
 
@@ -499,7 +499,7 @@ def odd_tables(draw: st.DrawFn) -> pl.DataFrame:
     )
 
 
-@settings(relaxed, max_examples=examples(40, 10))
+@settings(relaxed, max_examples=examples(40, 6))
 @given(frame=odd_tables(), ending=st.sampled_from([".csv", ".parquet"]), named=st.booleans())
 def test_the_command_runs_as_printed_whatever_columns_are_called_and_hold(
     frame: pl.DataFrame, ending: str, named: bool, tmp_path_factory: pytest.TempPathFactory

@@ -133,7 +133,7 @@ def test_what_is_no_scalar_passes_through_parquet(kind: str) -> None:
     check()
 
 
-@settings(max_examples=examples(60, 8), deadline=None, derandomize=True)
+@settings(max_examples=examples(60, 5), deadline=None, derandomize=True)
 @given(
     names=NAMES,
     rows=st.lists(st.tuples(TEXT, TEXT, TEXT), min_size=2, max_size=5),

@@ -178,7 +178,7 @@ def test_what_is_called_is_ended_and_nothing_afterwards() -> None:
         with pytest.raises(Over):
             limit.call(_for_ever)
         assert time.perf_counter() - began < 5
-    for _ in range(examples(60, 10)):  # around the very end
+    for _ in range(examples(60, 6)):  # around the very end
         limit = Limit(time.perf_counter() + 0.06)
         try:
             limit.call(time.sleep, 0.0595)

@@ -27,10 +27,6 @@ def said(setting: str) -> str:
     return done.stdout + done.stderr
 
 
-def test_it_is_quiet_by_default() -> None:
-    assert said("") == ""
-
-
 @pytest.mark.processes
 def test_a_debug_log_has_our_phases_and_no_model_of_pyomo() -> None:
     text = said("logging.basicConfig(level=logging.DEBUG)")
@@ -45,7 +41,8 @@ def test_pyomo_keeps_a_level_that_somebody_has_set() -> None:
 
 
 def test_the_loggers_of_others_stay_as_they_were() -> None:
-    """Neither the import nor a solve leaves a level, a handler or a filter on a logger that is not ours."""
+    """Nothing is said by default, and neither the import nor a solve leaves a level, a handler or a filter on a logger that
+    is not ours."""
     script = (
         "import logging, pyomo.environ\n"
         "def state():\n"

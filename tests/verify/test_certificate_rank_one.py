@@ -164,7 +164,7 @@ def test_the_version_before_has_no_rank_one_rows(tmp_path: Path) -> None:
 
 
 @given(cases(max_rows=7), st.data())
-@settings(relaxed, max_examples=examples(40, 7))
+@settings(relaxed, max_examples=examples(40, 5))
 def test_whoever_forges_rank_one_rows_proves_nothing_false(case: Case, data: st.DataObject) -> None:
     asked = case.problem()
     forged = certify(asked, drawn_dual(data, asked)).as_dict()
@@ -214,7 +214,7 @@ def test_all_groups_share_one_limit() -> None:
 
 
 @given(sensitive_cases(["p", "l frequency"]), st.data())
-@settings(relaxed, max_examples=examples(40, 7))
+@settings(relaxed, max_examples=examples(40, 5))
 def test_rank_one_rows_of_rows_split_by_sensitive_values(case: SensitiveCase, data: st.DataObject) -> None:
     asked = case.problem()
     types = certified_instance(asked).types

@@ -19,7 +19,7 @@ import kanon_milp as km
 from kanon_milp.verify.check import recoded
 from kanon_milp.verify.foreign import Domain
 
-relaxed = settings(deadline=None, max_examples=examples(60, 10), suppress_health_check=[HealthCheck.too_slow])
+relaxed = settings(deadline=None, max_examples=examples(60, 6), suppress_health_check=[HealthCheck.too_slow])
 AGES = [str(age) for age in range(18, 60)]
 ZIPS = ["13053", "13068", "14850", "14853", "148"]
 GERMAN = ["24.12.1994", "03.11.1994", "05.06.1994", "31.1.1995", "17.02.2024"]

@@ -179,7 +179,7 @@ def test_points_are_where_the_picture_without_a_script_has_them(browser: Browser
         assert [float(part) for part in each[10:-1].split(",")] == pytest.approx([float(across), float(up)], abs=0.5)
 
 
-@pytest.mark.parametrize("name", ["result", "bench"])
+@pytest.mark.parametrize("name", ["result", pytest.param("bench", marks=pytest.mark.full)])
 def test_it_prints(name: str, browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages[name])
     printed = base64.b64decode(browser.driver.print_page())
