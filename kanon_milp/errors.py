@@ -95,9 +95,9 @@ def is_ours(thing: object) -> bool:
 
 
 @contextmanager
-def own_code(what: str, must: str, kind: type[KanonError] = InputError) -> Iterator[None]:
-    """Around a call of code that somebody else has written, such as a requirement's: what that raises becomes an error
-    of this kind that names it, where it was raised, and what it must do. The original is chained.
+def own_code(what: str, must: str) -> Iterator[None]:
+    """Around a call of code that somebody else has written, such as a requirement's: what that raises becomes an
+    InputError that names it, where it was raised, and what it must do. The original is chained.
 
     Of the original only its class is named, since its text may hold a cell of the table.
     """
@@ -107,7 +107,7 @@ def own_code(what: str, must: str, kind: type[KanonError] = InputError) -> Itera
         raise
     except Exception as error:
         at = _place(error.__traceback__)
-        raise kind(f"{what} raised {type(error).__name__}{at and f' ({at})'}; it must {must}") from error
+        raise InputError(f"{what} raised {type(error).__name__}{at and f' ({at})'}; it must {must}") from error
 
 
 def _place(trace: TracebackType | None) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -18,7 +18,7 @@ from kanon_milp.bounds import DENOMINATOR, ExactDual, lagrangian, round_dual
 from kanon_milp.formulations.strong import build_strong
 from kanon_milp.presolve.assignment import Assignment, expand
 from kanon_milp.presolve.instance import Instance, prepare
-from kanon_milp.presolve.kernel import Kernel, PrintedKernel
+from kanon_milp.presolve.kernel import Kernel
 from kanon_milp.presolve.reductions import (
     MERGING,
     REDUCTIONS,
@@ -32,12 +32,37 @@ from kanon_milp.presolve.reductions import (
 )
 from kanon_milp.solvers import SolverOptions, get
 from kanon_milp.solvers.pyomo_arrays import PyomoArrays, to_arrays
+from kanon_milp.system.arrays import Ints
 
 relaxed = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 PLAIN = SolverOptions(absolute_gap=0.5, extra={"presolve": "off"})
+
+
+@dataclass(frozen=True)
+class PrintedKernel(Kernel):
+    """Blocki and Williams 2010, Algorithm 1, as it is printed: while a type has more than 2k²·2^m rows, k of them are a
+    group. What `Kernel` improves, so it is for tests; it leaves at most 2k²·2^m rows of a type, so at most 2k²·(2c)^m in
+    all over an alphabet of c.
+
+    All 2^m patterns of m columns must be allowed: then at most 2^m candidates cover a type, and it is a case of
+    `Kernel`'s proof.
+    """
+
+    name: ClassVar[str] = "printed kernel"
+
+    def accepts(self, problem: km.Problem) -> bool:
+        """As `Kernel`, and every pattern is allowed."""
+        return super().accepts(problem) and isinstance(problem.recoding, km.Suppression)
+
+    def spare(self, instance: Instance, k: int) -> Ints:
+        """k rows for each round of the algorithm."""
+        most = 2 * k * k << len(instance.types.names)
+        return -((most - instance.types.counts) // k) * k
+
+
 CHAIN = (*REDUCTIONS, *MERGING)
 EVERY: dict[str, tuple[Reduction[Step], ...]] = {
     **{each.name: (each,) for each in (Viability(), Dominance(), EqualSignature(), Kernel(), PrintedKernel())},

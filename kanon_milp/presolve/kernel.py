@@ -11,7 +11,6 @@ from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions import Reduction, Step, supports
 from kanon_milp.problem.problem import Problem
-from kanon_milp.problem.recoding import Suppression
 from kanon_milp.system.arrays import Flags, Ints
 
 
@@ -109,25 +108,3 @@ class Kernel(Reduction[Kernelized]):
         support = supports(counts, of_pair, candidates.members, candidates.count)
         smaller = replace(instance, types=fewer, candidates=replace(candidates, support=support))
         return Kernelized(self.name, instance, smaller, pair, spare[row_type])
-
-
-@dataclass(frozen=True)
-class PrintedKernel(Kernel):
-    """Blocki and Williams 2010, Algorithm 1, as it is printed: while a type has more than 2k²·2^m rows, k of them are a
-    group. What `Kernel` improves; it leaves at most 2k²·2^m rows of a type, so at most 2k²·(2c)^m in all over an
-    alphabet of c.
-
-    All 2^m patterns of m columns must be allowed: then at most 2^m candidates cover a type, and it is a case of
-    `Kernel`'s proof.
-    """
-
-    name: ClassVar[str] = "printed kernel"
-
-    def accepts(self, problem: Problem) -> bool:
-        """As `Kernel`, and every pattern is allowed."""
-        return super().accepts(problem) and isinstance(problem.recoding, Suppression)
-
-    def spare(self, instance: Instance, k: int) -> Ints:
-        """k rows for each round of the algorithm."""
-        most = 2 * k * k << len(instance.types.names)
-        return -((most - instance.types.counts) // k) * k

@@ -7,7 +7,7 @@ to the table.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,7 +50,7 @@ class Microaggregation:
         instance_of(self.standardize, bool, "standardize", "True or False")
         one_of(self.center, CENTERS, "center")
         one_of(self.cost, tuple(GROUP_COSTS), "cost")
-        object.__setattr__(self, "weights", by_column(self.weights, "weights", _weight))
+        object.__setattr__(self, "weights", by_column(self.weights, "weights", given_weight))
 
     @property
     def claims(self) -> dict[str, Any]:
@@ -90,8 +90,8 @@ class Boxes:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", _columns(self.columns))
-        object.__setattr__(self, "weights", by_column(self.weights, "weights", _weight))
-        object.__setattr__(self, "hierarchies", by_column(self.hierarchies, "hierarchies", _hierarchy))
+        object.__setattr__(self, "weights", by_column(self.weights, "weights", given_weight))
+        object.__setattr__(self, "hierarchies", by_column(self.hierarchies, "hierarchies", given_hierarchy))
 
     def bound_to(self, table: Table) -> GroupCost:
         """The cost of groups of the table; raises InputError where the columns do not go with it."""
@@ -106,15 +106,25 @@ def _columns(given: Sequence[str] | str | None) -> tuple[str, ...] | None:
     return None if given is None else tuple(column_names(given, "columns"))
 
 
-def _weight(value: Number, what: str) -> Number:
+def given_weight(value: Number, what: str) -> Number:
+    """Check a weight, or a cost; it stays as it was given."""
     exact_number(value, what)
     return value
 
 
-def _hierarchy(value: Any, what: str) -> Hierarchy:
+def given_hierarchy(value: Any, what: str) -> Hierarchy:
+    """A hierarchy, also as its paths."""
     if isinstance(value, Hierarchy):
         return value
     return Hierarchy(instance_of(value, Mapping, what, "a Hierarchy, or a mapping from values to their labels,"), what)
+
+
+def refuse_unknown(named: Mapping[str, Iterable[str]], known: Sequence[str]) -> None:
+    """Raise InputError for a name that is none of a quasi-identifier. named: what was given → the columns in it."""
+    for what, names in named.items():
+        for name in names:
+            if name not in known:
+                raise InputError(f'{what}: "{name}" is not a quasi-identifier{among(name, known, "quasi-identifier")}')
 
 
 def _checked(
@@ -126,10 +136,7 @@ def _checked(
 ) -> tuple[str, ...]:
     """The columns in the order of the quasi-identifiers; raises InputError for others, and for those left out."""
     known = table.quasi_identifiers
-    for what, names in (("columns", columns or ()), ("weights", weights), ("hierarchies", hierarchies)):
-        for name in names:
-            if name not in known:
-                raise InputError(f'{what}: "{name}" is not a quasi-identifier{among(name, known, "quasi-identifier")}')
+    refuse_unknown({"columns": columns or (), "weights": weights, "hierarchies": hierarchies}, known)
     left = [name for name in known if columns is not None and name not in columns]
     if left:
         raise InputError(

@@ -38,11 +38,17 @@ from kanon_milp.problem.arguments import (
     listed,
     one_of,
     text,
-    wrong,
 )
 from kanon_milp.problem.costs import given_costs
 from kanon_milp.problem.exact import Number, exact_number
-from kanon_milp.problem.group_recoding import GROUP_RECODINGS, Boxes, Microaggregation
+from kanon_milp.problem.group_recoding import (
+    GROUP_RECODINGS,
+    Boxes,
+    Microaggregation,
+    given_hierarchy,
+    given_weight,
+    refuse_unknown,
+)
 from kanon_milp.problem.hierarchies import ColumnLevels, Hierarchy, Label, check_cover, column_levels
 from kanon_milp.problem.side_files import read_side_frame
 from kanon_milp.problem.table import Table
@@ -73,7 +79,7 @@ class Suppression:
     kind = "suppression"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "weights", by_column(self.weights, "weights", _weight))
+        object.__setattr__(self, "weights", by_column(self.weights, "weights", given_weight))
 
 
 @dataclass(frozen=True, repr=False)
@@ -108,7 +114,7 @@ class PatternMask:
         by_column(self.levels, "levels", lambda level, _: level)
         object.__setattr__(self, "patterns", tuple(each))
         object.__setattr__(self, "columns", named)
-        object.__setattr__(self, "weights", by_column(self.weights, "weights", _weight))
+        object.__setattr__(self, "weights", by_column(self.weights, "weights", given_weight))
 
     @classmethod
     def read(
@@ -171,9 +177,9 @@ class Hierarchies:
 
     def __post_init__(self) -> None:
         def of_levels(value: Sequence[Number], what: str) -> tuple[Number, ...]:
-            return tuple(_weight(cost, what) for cost in listed(value, what, "a list with the cost of each level"))
+            return tuple(given_weight(cost, what) for cost in listed(value, what, "a list with the cost of each level"))
 
-        for what, read in (("hierarchies", _hierarchy), ("weights", _weight), ("level_costs", of_levels)):
+        for what, read in (("hierarchies", given_hierarchy), ("weights", given_weight), ("level_costs", of_levels)):
             object.__setattr__(self, what, by_column(getattr(self, what), what, read))
         levels = dict(self.level_costs)
         if isinstance(self.costs, str):
@@ -225,8 +231,7 @@ def with_levels(recoding: Suppression | Hierarchies, columns: Sequence[str], lev
     heights = {name: h.height if (h := recoding.hierarchies.get(name)) is not None else 1 for name in columns}
     asked: dict[str, tuple[int, ...]] = {}
     for name, given in by_column(levels, "levels", lambda value, _: value).items():
-        if name not in heights:
-            raise InputError(f'levels: "{name}" is not a quasi-identifier{among(name, columns, "quasi-identifier")}')
+        refuse_unknown({"levels": [name]}, columns)
         where = f'levels: column "{name}"'
         chosen = [given] if isinstance(given, int | str) else listed(given, "levels", "a level, or a list of them,")
         asked[name] = tuple(dict.fromkeys(_level(each, heights[name], "*", where, _as_typed(each)) for each in chosen))
@@ -242,19 +247,6 @@ def with_levels(recoding: Suppression | Hierarchies, columns: Sequence[str], lev
     vectors = dict.fromkeys([*itertools.product(*of_column), tuple(heights.values())])
     mask = PatternMask(list(vectors), recoding.weights, tuple(columns), "levels", asked)
     return mask if isinstance(recoding, Suppression) else replace(recoding, mask=mask)
-
-
-def _weight(value: Number, what: str) -> Number:
-    exact_number(value, what)
-    return value
-
-
-def _hierarchy(value: Any, what: str) -> Hierarchy:
-    if isinstance(value, Hierarchy):
-        return value
-    if not isinstance(value, Mapping):
-        raise wrong(what, "a Hierarchy, or a mapping from values to their labels,", value)
-    return Hierarchy(value, what)
 
 
 Recoding = Suppression | PatternMask | Hierarchies | Microaggregation | Boxes
@@ -342,15 +334,16 @@ def recoded_columns(recoding: Recoding, table: Table, domains: Sequence[Sequence
             "is that of build_model(problem), which Pyomo writes"
         )
     names = table.quasi_identifiers
-    for what, named in (
-        ("weights", list(recoding.weights)),
-        ("hierarchies", list(recoding.hierarchies)),
-        ("level costs", list(recoding.level_costs)),
-        ("costs", [] if isinstance(recoding.costs, str) else list(recoding.costs)),
-    ):
-        for name in named:
-            if name not in names:
-                raise InputError(f'{what}: "{name}" is not a quasi-identifier{among(name, names, "quasi-identifier")}')
+    costs = [] if isinstance(recoding.costs, str) else recoding.costs
+    refuse_unknown(
+        {
+            "weights": recoding.weights,
+            "hierarchies": recoding.hierarchies,
+            "level costs": recoding.level_costs,
+            "costs": costs,
+        },
+        names,
+    )
     columns = []
     for name, domain in zip(names, domains, strict=True):
         hierarchy = recoding.hierarchies.get(name)

@@ -330,7 +330,7 @@ class Table:
         if not is_text(self.symbol):
             raise InputError(f"{self.source}: the suppression symbol is not UTF-8 text; choose another symbol")
         for name in self.quasi_identifiers:
-            hits = (self.column(name) == self.symbol).fill_null(value=False)
+            hits = self.column(name) == self.symbol
             if hits.any():
                 raise InputError(
                     f'{self.source}: column "{name}", row {_first(hits)}: the suppression symbol is already a '
@@ -531,6 +531,4 @@ def _refuse_missing(keys: pl.DataFrame, source: str, way_out: str) -> None:
 
 def _first(hits: pl.Series) -> int:
     """Row number (from 1, header not counted) of the first true entry."""
-    first = hits.arg_max()
-    assert first is not None
-    return int(first) + 1
+    return int(hits.arg_true()[0]) + 1

@@ -19,7 +19,7 @@ from typing import Any
 
 import polars as pl
 
-from kanon_milp.errors import InputError, among
+from kanon_milp.errors import InputError
 from kanon_milp.heuristics.worker_pool import Pool, open_pool
 from kanon_milp.methods import registry
 from kanon_milp.methods.arguments import checked_options, count
@@ -30,6 +30,7 @@ from kanon_milp.methods.solve import solve
 from kanon_milp.presolve.assignment import RowGroups
 from kanon_milp.problem.arguments import by_column, instance_of, listed, text, wrong
 from kanon_milp.problem.exact import exact_number, plain
+from kanon_milp.problem.group_recoding import refuse_unknown
 from kanon_milp.problem.privacy.base import INTEGER
 from kanon_milp.problem.privacy.registry import REQUIREMENTS, swept_kinds
 from kanon_milp.problem.problem import Problem, expect_problem
@@ -362,12 +363,7 @@ def settings_of(
 ) -> list[Setting]:
     """All combinations of values and weights, each of which the problem can have. what: asks for them, for errors."""
     given = {} if weights is None else by_column(weights, f"{what}: weights", lambda each, _: each)
-    names = problem.table.quasi_identifiers
-    for name in given:
-        if name not in names:
-            raise InputError(
-                f'{what}: weights: "{name}" is not a quasi-identifier{among(name, names, "quasi-identifier")}'
-            )
+    refuse_unknown({f"{what}: weights": given}, problem.table.quasi_identifiers)
     if given and problem.cost_bound is not None:
         raise InputError(f"{what}: weights: a bound on the loss would mean another one at other weights; leave it out")
     asked = settings({**swept, **{f"{WEIGHT}{name}": values for name, values in given.items()}}, what)
@@ -537,14 +533,9 @@ def _chart(frame: pl.DataFrame, baselines: Sequence[str]) -> Any:
     alt = altair("a picture of a sweep")
     if frame.is_empty():
         raise InputError("there is nothing to draw: no setting was run")
-    names = [name for name in swept_names() if name in frame.columns]
-    given = [name for name in names if frame[name].null_count() == 0]
+    given = _swept(frame)
     along, *panels = [name for name in given if frame[name].n_unique() > 1] or given[:1]
-    # exact parameters are text
-    number = [float(Fraction(str(value))) for value in frame[along]]
-    title = ", ".join(f"{name} = {{{name}}}" for name in panels)
-    panel = [title.format(**row) for row in frame.select(*names).iter_rows(named=True)]
-    frame = frame.with_columns(pl.Series("along", number), pl.Series("panel", panel))
+    frame = _in_panels(frame, along, panels)
     order, known = [BEST, BOUND, *baselines], {BEST: "objective", BOUND: "bound"}
     series = [
         frame.select(
@@ -557,7 +548,7 @@ def _chart(frame: pl.DataFrame, baselines: Sequence[str]) -> Any:
         for name in order
     ]
     data = pl.concat(series).drop_nulls("loss")
-    values = sorted(set(number))
+    values = sorted(frame["along"].unique())
     wide = values[0] > 0 and values[-1] >= LOGARITHMIC * values[0]
     scale = alt.Scale(type="log" if wide else "linear", zero=False, nice=False, padding=12)
     axis = alt.Axis(values=values if len(values) <= MOST_TICKS else alt.Undefined, format=FORMAT, grid=False)
@@ -580,17 +571,14 @@ def _kept_chart(frame: pl.DataFrame) -> Any:
     """An altair chart of a sweep of weights: the share of cells that each column keeps, against the weight that is
     swept; one panel for each combination of all else. frame: that of the sweep."""
     alt = altair("a picture of a sweep")
-    swept = [name for name in frame.columns if name.startswith(WEIGHT) or name in swept_names()]
-    given = [name for name in swept if frame[name].null_count() == 0]
+    given = _swept(frame)
     weights = [name for name in given if name.startswith(WEIGHT)]
     along = next((name for name in weights if frame[name].n_unique() > 1), weights[0])
     panels = [name for name in given if name != along and frame[name].n_unique() > 1]
-    title = ", ".join(f"{name} = {{}}" for name in panels)
     kept = [name for name in frame.columns if name.startswith("kept ")]
-    data = frame.with_columns(
-        pl.Series("along", [float(Fraction(str(value))) for value in frame[along]]),
-        pl.Series("panel", [title.format(*row) for row in frame.select(panels).iter_rows()] or [""] * frame.height),
-    ).unpivot(kept, index=["along", "panel"], variable_name="column", value_name="share")
+    data = _in_panels(frame, along, panels).unpivot(
+        kept, index=["along", "panel"], variable_name="column", value_name="share"
+    )
     data = data.with_columns(pl.col("column").str.strip_prefix("kept "))
     lines = (
         alt.Chart(data.drop_nulls("share"))
@@ -603,3 +591,17 @@ def _kept_chart(frame: pl.DataFrame) -> Any:
         .properties(width=WIDTH, height=HEIGHT)
     )
     return lines.facet(alt.Facet("panel:N", title=None), columns=2) if panels else lines
+
+
+def _swept(frame: pl.DataFrame) -> list[str]:
+    """What the settings of a sweep have values of."""
+    return [name for name in frame.columns if _is_swept(name) and frame[name].null_count() == 0]
+
+
+def _in_panels(frame: pl.DataFrame, along: str, panels: Sequence[str]) -> pl.DataFrame:
+    """With the columns along, numbers of what is swept (exact ones are text), and panel, which all else is written
+    in."""
+    title = ", ".join(f"{name} = {{}}" for name in panels)
+    told = [title.format(*row) for row in frame.select(panels).iter_rows()] or [""] * frame.height
+    number = [float(Fraction(str(value))) for value in frame[along]]
+    return frame.with_columns(pl.Series("along", number), pl.Series("panel", told))

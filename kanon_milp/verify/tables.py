@@ -112,6 +112,7 @@ class Question:
     max_groups: None = None
 
 
+FEW = 300  # rows of a table that is gone through one by one: polars takes longer to begin
 SHOWN = 5
 
 
@@ -272,12 +273,15 @@ def classes(frame: pl.DataFrame) -> tuple[Ints, pl.DataFrame]:
     Returns int64 (n,), the number of each row, and the distinct rows in that order. Missing values are one
     value.
     """
-    names = [f"c{position}" for position in range(frame.width)]
-    coded = frame.rename(dict(zip(frame.columns, names, strict=True)))
-    distinct = coded.unique(maintain_order=True)
-    numbered = coded.join(distinct.with_row_index("number"), names, "left", nulls_equal=True, maintain_order="left")
-    number = numbered["number"].to_numpy().astype(np.int64)
-    return number, distinct.rename(dict(zip(names, frame.columns, strict=True)))
+    numbers = np.arange(frame.height)
+    if frame.height <= FEW and all(kind in (pl.String, pl.Boolean) or kind.is_integer() for kind in frame.dtypes):
+        seen: dict[tuple[Any, ...], int] = {}
+        first = np.array([seen.setdefault(row, at) for at, row in enumerate(frame.iter_rows())], dtype=np.int64)
+    else:
+        coded = pl.DataFrame([pl.Series("row", numbers), *(each.alias(f"c{at}") for at, each in enumerate(frame))])
+        first = coded.select(pl.col("row").first().over(coded.columns[1:])).to_series().to_numpy()
+    new = first == numbers
+    return (np.cumsum(new) - 1)[first], frame[np.flatnonzero(new)]
 
 
 def there_are(rows: int) -> str:

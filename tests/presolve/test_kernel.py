@@ -6,11 +6,11 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from reduction_cases import keeps, table_of
+from reduction_cases import PrintedKernel, keeps, table_of
 
 import kanon_milp as km
 from kanon_milp.presolve.instance import prepare
-from kanon_milp.presolve.kernel import Kernel, PrintedKernel
+from kanon_milp.presolve.kernel import Kernel
 
 
 @pytest.mark.parametrize(("copies", "left"), [(4, 4), (5, 3), (6, 3), (100, 3)])

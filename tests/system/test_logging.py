@@ -41,8 +41,8 @@ def test_pyomo_keeps_a_level_that_somebody_has_set() -> None:
 
 
 def test_the_loggers_of_others_stay_as_they_were() -> None:
-    """Nothing is said by default, and neither the import nor a solve leaves a level, a handler or a filter on a logger that
-    is not ours."""
+    """Nothing is said by default; neither the import nor a solve leaves a level, a handler or a filter on a logger
+    that is not ours."""
     script = (
         "import logging, pyomo.environ\n"
         "def state():\n"
