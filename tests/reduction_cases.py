@@ -44,8 +44,8 @@ PLAIN = SolverOptions(absolute_gap=0.5, extra={"presolve": "off"})
 @dataclass(frozen=True)
 class PrintedKernel(Kernel):
     """Blocki and Williams 2010, Algorithm 1, as it is printed: while a type has more than 2k²·2^m rows, k of them are a
-    group. What `Kernel` improves, so it is for tests; it leaves at most 2k²·2^m rows of a type, so at most 2k²·(2c)^m in
-    all over an alphabet of c.
+    group. What `Kernel` improves, so it is for tests; it leaves at most 2k²·2^m rows of a type, so at most 2k²·(2c)^m
+    in all over an alphabet of c.
 
     All 2^m patterns of m columns must be allowed: then at most 2^m candidates cover a type, and it is a case of
     `Kernel`'s proof.
