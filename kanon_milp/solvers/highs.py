@@ -75,7 +75,7 @@ class HighsAdapter(SolverAdapter):
 
     def installed(self) -> str:
         """Version of HiGHS, not of its Python package."""
-        return str(new_highs().version())
+        return _version(importlib.import_module("highspy"))
 
     def restated(self, model: LinearModel) -> LinearModel:
         """In an older HiGHS all variables integer, where that loses nothing."""
@@ -281,6 +281,11 @@ def new_highs() -> Any:
     highs = _quiet(importlib.import_module("highspy"))()
     highs.setOptionValue("output_flag", False)
     return highs
+
+
+@functools.cache
+def _version(_: ModuleType) -> str:
+    return str(new_highs().version())
 
 
 @functools.cache

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import highspy
 import pytest
 from solver_cases import among, market_split, random_start
 
@@ -32,6 +31,7 @@ from kanon_milp.solvers import (
     SolverCall,
     SolverOptions,
     StopReason,
+    highs,
 )
 from kanon_milp.solvers import canaries as birds
 from kanon_milp.solvers import cbc as cbc_module
@@ -418,7 +418,7 @@ def test_cbc_is_found_by_path_then_cbcbox_then_pulp(tmp_path: Any, monkeypatch: 
 
 
 def test_old_or_missing_highs_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(highspy.Highs, "version", lambda _: "1.14.0")  # which returns wrong optima
+    monkeypatch.setattr(highs, "_version", lambda _: "1.14.0")  # which returns wrong optima
     adapter = solvers.get("highs")
     assert adapter.availability() is Availability.TOO_OLD
     with pytest.raises(SolverError, match="too old"):
