@@ -20,8 +20,20 @@ if TYPE_CHECKING:
     from kanon_milp.bounds.dual import DualPoint
 
 
+def cheapest_loss(instance: Instance) -> int:
+    """A bound under any requirements, in units: no row loses less than at the cheapest candidate that covers it.
+
+    Each row type must have a candidate. Presolve has dropped candidates that no group can use, so this is more than
+    nothing; it takes one look at the pairs.
+    """
+    candidates, counts = instance.candidates, instance.types.counts
+    cheapest = np.full(instance.types.count, np.iinfo(np.int64).max)
+    np.minimum.at(cheapest, candidates.members, candidates.cost[candidates.candidate_of_pair()])
+    return sum(n * cost for n, cost in zip(counts.tolist(), cheapest.tolist(), strict=True))
+
+
 def cheapest_without_candidates(instance: Instance, levels: Levels, limit: Limit) -> int:
-    """A bound where there are too many candidates to enumerate, in units: no row loses less than under the cheapest
+    """The same where there are too many candidates to enumerate, in units: no row loses less than under the cheapest
     level vector under which as many rows are alike as a group needs.
 
     levels: all that the recoding allows; the candidates of the instance play no part. It goes through the level vectors
