@@ -65,7 +65,7 @@ def test_a_wrong_kind_is_told_in_one_line(
     [
         (
             lambda: km.Problem(FRAME, km.KAnonymity(2)),  # type: ignore[arg-type]
-            "a Problem is about a Table, found DataFrame; make one with read_table",
+            "a Problem needs a Table, found DataFrame; make one with read_table",
         ),
         (lambda: km.solve(TABLE, 5), r"solve takes a Problem, found Table; write Problem\(table, KAnonymity\(5\)\)"),  # type: ignore[arg-type]
         (lambda: km.solve("model.toml"), r"write read_model\(path\).problem"),  # type: ignore[arg-type]

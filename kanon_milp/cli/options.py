@@ -214,10 +214,10 @@ class RoleOptions:
         """These as `read_table` takes them. required: whether quasi-identifiers must be named."""
         unit = names(None if self.unit is None else [self.unit], "--unit", required=False)
         if len(unit) > 1:
-            raise InputError("--unit: one column says who is protected; join several into one before")
+            raise InputError("--unit takes one column; join several into one first")
         count = names(None if self.count is None else [self.count], "--count", required=False)
         if len(count) > 1:
-            raise InputError("--count: one column says how many rows a row stands for")
+            raise InputError("--count takes one column")
         return {
             "quasi_identifiers": names(self.qi, "--qi", required=required),
             "sensitive": names(self.sensitive, "--sensitive", required=False),
@@ -645,7 +645,7 @@ def numbers(what: str, given: list[str]) -> dict[str, Any]:
     """Widths, or numbers of classes, and what stands before decimals: point or comma."""
     named = [each for each in given if each in DECIMALS]
     if len(named) > 1:
-        raise InputError(f"{' and '.join(named)}: one word says what stands before the decimals of a column")
+        raise InputError(f"{' and '.join(named)}: a column has one decimal sign")
     sizes = [each for each in given if each not in DECIMALS]
     return {what: integers(sizes) if what == "counts" else sizes, "decimal": named[0] if named else None}
 
@@ -684,7 +684,7 @@ def _dates(given: list[str]) -> Callable[..., Hierarchy]:
     forms = [each for each in given if "%" in each]
     if len(forms) > 1:
         raise InputError(
-            "--dates: one form says how the dates of a column are written; one with a comma goes in double quotes, as "
+            "--dates takes one format for a column; one with a comma goes in double quotes, as "
             """in --dates 'born=year,"%B %d, %Y"'"""
         )
     levels = [each for each in given if "%" not in each]

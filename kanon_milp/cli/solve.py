@@ -162,7 +162,7 @@ def solve(
     about = {"sample": report_sample, "before-after": report_before_after, "author": report_author}
     for name, value in about.items():
         if value and report is None:
-            raise InputError(f"--report-{name} is about the page of --report; name its file too")
+            raise InputError(f"--report-{name} is for the page of --report; name its file, too")
     chosen: dict[str, Any] = {}
     problem, read = asked.problem, asked.file
     if read is not None:
@@ -214,7 +214,7 @@ def solve(
         chosen["parameters"] = {**chosen.get("parameters", {}), **Parameters.read(parameters).values}
     for option, asked_for in (("--suppression-limit", suppression_limit), ("--labels", labels)):
         if asked_for is not None and chosen.get("method") != "full_domain":
-            raise InputError(f"{option} is about a full-domain table; name that too: --method full_domain")
+            raise InputError(f"{option} is for a full-domain table; add --method full_domain")
     files: dict[str, Fill | None] = {}
     if save_model is not None:
         saved = {key: each for key, each in chosen.items() if key != "dask"}

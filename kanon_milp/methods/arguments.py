@@ -159,9 +159,7 @@ def groups_not_merging(problem: Problem) -> str:
     if reason := groups_not_alone(problem):
         return reason
     if not problem.merge_closed:
-        return (
-            "two groups that satisfy a requirement may not do so together, which they are once they are released alike"
-        )
+        return "two groups that satisfy a requirement may break it together, and groups that are released alike are one"
     return ""
 
 
@@ -198,7 +196,7 @@ def not_matching(problem: Problem) -> str:
     if len(problem.attributes) > 1:
         return "2-diversity of several sensitive attributes is no matching (with three of them it is NP-hard)"
     if not problem.attributes and all(isinstance(r, KAnonymity) and r.k == 1 for r in problem.requirements):
-        return "k is 1, which asks for nothing"
+        return "k is 1, which requires nothing"
     return ""
 
 
@@ -232,7 +230,7 @@ def not_points(problem: Problem) -> str:
 def not_boxes(problem: Problem) -> str:
     """For methods that cut boxes; empty if nothing is in the way."""
     if not isinstance(problem.group_cost, BoxPenalty):
-        return "parts that are cut at medians are boxes, and the recoding is microaggregation"
+        return "cuts at medians give boxes, and the recoding is microaggregation"
     return groups_not_merging(problem)
 
 
@@ -254,7 +252,7 @@ def not_one_column(problem: Problem) -> str:
     cost = problem.group_cost
     assert isinstance(cost, NumericCost)
     if len(cost.points.columns) > 1:
-        return "rows have an order only where there is one column"
+        return "rows have an order only in one column"
     return (
         "" if cost.splits else f"the {cost.center} is not where {cost.words} is least, so groups need not be in order"
     )

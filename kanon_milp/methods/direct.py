@@ -41,15 +41,15 @@ from kanon_milp.system.limit import Limit, Over
 from kanon_milp.system.parameters import number, parameters
 
 NOT_ROUNDED = (
-    "with its integers rounded, the solver's point was not found to satisfy the model, so what it claims is not used"
+    "no point with the solver's integers, rounded, was found to satisfy the model, so the solver's claim is not used"
 )
 EXTENDED_INFEASIBLE = (
-    "the model as it was given, with everything that was added to it, has no solution; whether the problem has "
-    "one without the additions is not known from this: solve(problem) finds out"
+    "the model, with everything that was added to it, has no solution; whether the problem has one without the "
+    "additions is not known from this: solve(problem) finds out"
 )
 STATES_LESS = (
-    "the model states less than a requirement asks for, and its optimum does not have it; the bound holds, and another "
-    "table was taken: --method search looks at each group itself"
+    "the model is weaker than a requirement, and its optimum does not satisfy it; the bound holds, and another table "
+    "was taken: --method search checks each group itself"
 )
 NO_START = "start was dropped: the model has no candidate for some group of it"
 OUTSIDE = "start was dropped: its table does not satisfy the model"

@@ -161,8 +161,8 @@ def import_solution(
     linear = declared.arrays.linear
     if "model_sha256" in about and about["model_sha256"] != fingerprint(linear):
         raise InputError(
-            f"{named}: the map is of another model of this table: an extended one (which model= takes here as in the "
-            f"export), other requirements or options, or another version of {_WRITTEN_BY}; else export again"
+            f"{named}: the map is of another model of this table: extended (pass it as model=, as in the export), "
+            f"with other requirements or options, or of another version of {_WRITTEN_BY}; else export again"
         )
     with clock.step("handover"):
         variables, constraints = names_in_file(linear)
@@ -305,19 +305,19 @@ def _about(problem: Problem, solution: Path, names: Path | None) -> tuple[dict[s
     if names is not None:
         if not exists(names):
             raise InputError(
-                f"{names}: no such map of names; `export` writes it beside the model, as MODEL.mps.names.csv; where it "
-                "lies beside the solution, leave out names (--names)"
+                f"{names}: no such map of names; `export` writes it next to the model, as MODEL.mps.names.csv; if it "
+                "is next to the solution, leave out names (--names)"
             )
         about = read_about(names)
         if about.get("table_sha256", table) != table:
-            raise InputError(f"{names}: the map of names is of another table than {problem.table.source}")
+            raise InputError(f"{names}: the map of names belongs to another table than {problem.table.source}")
         return about, names
     others = {path: read_about(path) for path in sorted(solution.parent.glob("*.names.csv"))}
     fitting = [path for path, about in others.items() if about.get("table_sha256") == table]
     if len(fitting) > 1:
         found = ", ".join(path.name for path in fitting)
         raise InputError(
-            f"{solution}: there are {len(fitting)} maps of names beside it ({found}); name the one it belongs to "
+            f"{solution}: there are {len(fitting)} maps of names next to it ({found}); name the right one "
             "(names=..., --names)"
         )
     return (others[fitting[0]], fitting[0]) if fitting else ({}, None)
@@ -368,7 +368,7 @@ def _assignment(where: str, found: SolutionFile, declared: DeclaredModel) -> Ass
     instance, model, arrays = declared.prepared.instance, declared.model, declared.arrays
     x = arrays.values_of(list(model.assign.values()), found.x)
     if len(x) and (np.abs(x).max() > declared.prepared.problem.table.n + 0.5 or x.min() < -_FRACTIONAL):
-        raise InputError(f"{where}: a group would get more rows than the table has, or fewer than none")
+        raise InputError(f"{where}: a group would get more rows than the table has, or a negative number")
     fractional = bool(len(x)) and float(np.abs(x - np.round(x)).max()) > _FRACTIONAL
     try:
         if not fractional:

@@ -57,8 +57,8 @@ class Extension:
     def words(self) -> str:
         """What was done to the model, in words."""
         if not self.compared:
-            return "the time was over before it was compared with the one that was built"
-        again = {"taken as integer again (relax solves the relaxation)": self.integer_again}
+            return "the time limit was reached before it was compared with the one that was built"
+        again = {"solved as integer all the same (relax solves the relaxation)": self.integer_again}
         return "; ".join(f"{', '.join(names)} {what}" for what, names in {**self._done, **again}.items() if names)
 
     @property
@@ -90,7 +90,7 @@ def check_model(model: pyo.ConcreteModel, prepared: Prepared, formulation: str) 
     if is_of_another(model, prepared.instance):
         raise InputError(
             "the model was built for another problem: its table, recoding, costs, requirements, objective or side "
-            "constraints differ; build it anew by build_model(problem), and add what was added"
+            "constraints differ; build it again with build_model(problem), and repeat the additions"
         )
 
 

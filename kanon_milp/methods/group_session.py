@@ -29,8 +29,8 @@ from kanon_milp.verify import verify
 
 FORMULATION = "set_partitioning"
 ROUGH = (
-    "floating point cannot tell apart costs that are so near to each other, so table and bound meet only up to a "
-    "millionth of the cost, and another table may cost less by that"
+    "floating point cannot distinguish costs this close to each other, so table and bound meet only up to a millionth "
+    "of the cost, and another table may cost less by that much"
 )
 
 
@@ -97,7 +97,7 @@ class GroupSession:
 
     def end_infeasible(self, backed_by: tuple[str, ...] = ("own bound",)) -> Result:
         """The result of a problem that has no solution."""
-        message = self.instance.obstacle or "no groups of the rows have all that is required"
+        message = self.instance.obstacle or "no division of the rows into groups satisfies the requirements"
         return self._end(Outcome().infeasible(backed_by, message))
 
     def finish(
@@ -131,7 +131,7 @@ class GroupSession:
             return self._end(outcome)
         found = self._released(best)
         if found.report.ok and found.objective != best.cost:
-            return self._end(replace(outcome.failed("the verifier finds another cost than the method"), found=found))
+            return self._end(replace(outcome.failed("the verifier and the method find different costs"), found=found))
         values = (found.objective or Fraction(0), bound.value or Fraction(0))
         grid = Grid(0) if rough else Grid(math.lcm(*(value.denominator for value in values)))
         ended = outcome.with_table(found, Scale(1, rough or Fraction(1), grid, ROUGH))

@@ -55,7 +55,7 @@ PHASES: tuple[type[Phase], ...] = (
 )
 
 
-OWN_LIMIT = "no time limit was given, so the search ended after its own, {:g} s; name one to give it more"
+OWN_LIMIT = "no time limit was given, so the search ended after {:g} s; name a longer one to give it more"
 
 
 @parameters("hybrid")

@@ -26,7 +26,7 @@ from kanon_milp.system.parameters import number, parameters
 if TYPE_CHECKING:
     from kanon_milp.bounds.dual import Proof
 
-TOO_MANY = "the groups that are left are too many for an integer program"
+TOO_MANY = "too many groups are left for an integer program"
 
 
 @parameters("simplex_matching")

@@ -181,7 +181,7 @@ class Outcome:
         """The same with a table; "optimal" only where incumbent and bound meet and the verifier agrees."""
         known = replace(self, found=found)
         if found.objective is None or not found.report.ok:
-            why = "; ".join(found.report.violations[:3]) or "its loss cannot be told"
+            why = "; ".join(found.report.violations[:3]) or "its loss is unknown"
             return known.failed(f"the verifier refuses the table: {why}")
         bound = self.both.value
         reached, proven = scale.to_model(found.objective), None if bound is None else scale.to_model(bound)

@@ -68,7 +68,7 @@ def plot(
         integers = alt.Axis(format="d", tickCount=min(6, int(counts.max())))
         panels.append(columns.encode(across, alt.Y("groups:Q", axis=integers)))
     if not panels:
-        raise InputError("there is nothing to draw: no table, and nothing was told on the way")
+        raise InputError("there is nothing to draw: no table, and no progress was reported")
     sized = [
         each if isinstance(each, alt.VConcatChart) else each.properties(width=WIDTH, height=HEIGHT) for each in panels
     ]

@@ -30,8 +30,8 @@ from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import Limit
 from kanon_milp.system.parameters import Parameters, number, parameters
 
-FIRST = "direct MILP, which ran beside the hybrid method, ended first"
-FAILED = "direct MILP, which ran beside the hybrid method, failed: "
+FIRST = "direct MILP, which ran in the background, ended first"
+FAILED = "direct MILP, which ran in the background, failed: "
 
 
 @parameters("portfolio")

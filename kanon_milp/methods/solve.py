@@ -207,7 +207,7 @@ def solve(
         else:
             result = _solved(begun(problem), named=named)
         if tuned.unused:
-            said = f"nothing that ran has a use for {' and '.join(tuned.unused)}"
+            said = f"no phase that ran uses {' and '.join(tuned.unused)}"
             result = replace(result, message="; ".join(each for each in (result.message, said) if each))
     LOGGER.info("%s", result.summary())
     return result
@@ -297,7 +297,7 @@ def _run(method: registry.Method, session: Session) -> Result:
     report = verify(session.problem, result.table, partition=result.placed.group.tolist())
     found = Found(result.table, result.placed, report, verified_objective(session.problem, report))
     if not report.ok or found.objective != result.exact_objective:
-        said = f"the method {method.name} says of its table what the verifier refuses"
+        said = f"the method {method.name} makes a claim about its table that the verifier refuses"
         return session.end(Outcome(message=said, found=found))
     return session.end(session.held_against(claimed, found))
 

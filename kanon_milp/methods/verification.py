@@ -186,7 +186,7 @@ def read_released(path: Path, fmt: CsvFormat, quasi_identifiers: Sequence[str]) 
     """
     if is_named_as_database(path):
         raise InputError(
-            "a released table is held against its original row by row, and a table in a database has no order of its "
+            "a released table is compared with its original row by row, and a table in a database has no order of its "
             "own; name the file that `solve --out` has written, or one that is exported in the order of the original"
         )
     if file_kind(path) != "CSV":
@@ -213,7 +213,7 @@ def read_groups(path: Path, rows: int) -> Ints:
     each row, int64 (rows,). Raises InputError for a file that does not have each of so many rows once."""
     frame = read_frame(path)
     if "group" not in frame.columns:
-        raise InputError(f'{path}: no column "group"; it is to be like groups.csv, row and group')
+        raise InputError(f'{path}: no column "group"; the columns must be row and group, as in groups.csv')
     if frame.height != rows:
         raise InputError(f"{path}: {counted(frame.height, 'row')} with a group, the table has {rows:,}")
     if "row" in frame.columns:

@@ -33,7 +33,7 @@ def counted_rows(
         if cell is None or not INTEGER.fullmatch(cell):
             raise InputError(
                 f'{source}: column "{names[0]}", row {row}: the count of a row must be an integer of at least 0, and '
-                f"{_wrong(cell)}; mend it, or leave the row out"
+                f"{_wrong(cell)}; correct it, or leave the row out"
             )
     counts = [int(cell.split(".")[0]) for cell in cells]
     total = sum(counts)

@@ -243,8 +243,8 @@ def _tell_moved(values: Values, known: Mapping[str, datetime], form: str) -> Non
         rows, verb = sum(values.counts[value] for value in moved), "is" if len(moved) == 1 else "are"
         message = (
             f"{values.source}: {counted(len(moved), 'value')} in {counted(rows, 'row')} would lie after today if years "
-            f"of two digits (%y) were of this century, and {verb} read as of the one before; "
-            "write years with four digits if that is wrong"
+            f"of two digits (%y) were of this century, and {verb} read as dates of the "
+            "previous one; if that is wrong, write years with four digits"
         )
         warnings.warn(printable(message), KanonWarning, stacklevel=4)
 

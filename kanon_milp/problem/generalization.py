@@ -94,7 +94,7 @@ class Values:
             verb = "is" if len(strange) == 1 else "are"
             said = f"{counted(len(strange), 'value')} in {counted(rows, 'row')} {verb} not {what}"
             if other is None:
-                raise InputError(f"{self.source}: {said}; mend them, or name a label for them (other=...)")
+                raise InputError(f"{self.source}: {said}; correct them, or name a label for them (other=...)")
             message = (
                 f'{self.source}: {said}; from level 1 on {"it becomes" if verb == "is" else "they become"} "{other}"'
             )
@@ -388,7 +388,7 @@ def _levels_of(values: Values, known: Mapping[str, Fraction], counts: Any) -> li
     cuts = [_cuts(values.counts, known, count) for count in fine]
     if not cuts[-1]:
         raise InputError(
-            f"{values.source}: one number has so many of the rows that {fine[-1]} classes are one; name more classes"
+            f"{values.source}: one number is in so many rows that {fine[-1]} classes are one; name more classes"
         )
     return cuts
 

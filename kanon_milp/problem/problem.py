@@ -61,7 +61,7 @@ class Problem:
     def __post_init__(self) -> None:
         if not isinstance(self.table, Table):
             raise InputError(
-                f"a Problem is about a Table, found {type_in_words(self.table)}; make one with read_table(file, "
+                f"a Problem needs a Table, found {type_in_words(self.table)}; make one with read_table(file, "
                 "quasi_identifiers=[...]) or Table.from_frame(data_frame, quasi_identifiers=[...])"
             )
         if not isinstance(self.recoding, Recoding):
@@ -91,8 +91,8 @@ class Problem:
         if isinstance(self.recoding, Microaggregation | Boxes) and not self.table.is_released:
             if self.table.counts is not None:
                 raise InputError(
-                    f"{self.table.source}: a frequency table is not for a recoding of entire groups, which places each "
-                    "row; write the rows out, without count"
+                    f"{self.table.source}: a recoding of entire groups places each row, so it takes no frequency "
+                    "table; write the rows out, without count"
                 )
             cost = self.recoding.bound_to(self.table)
             self._refuse_for_groups()

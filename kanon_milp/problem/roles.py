@@ -25,8 +25,7 @@ LOOKED_AT = 10_000  # rows
 INTEGER = re.compile(r"[+-]?\d{1,9}")
 YEAR = re.compile(r"(1[89]|20)\d\d")
 MISSING_COUNTS = (
-    "and count as one value, as others do: who is in a group with them may be known by what is left; "
-    "fill them, or leave these rows out"
+    "and count as one value: the rest of a group may tell what is missing; fill them, or leave these rows out"
 )
 DATA = re.compile(r"\s*|[+-]?[\d.,:/ -]*\d[\d.,:/ -]*(e[+-]?\d+)?", re.IGNORECASE)  # empty, a number, a date, a time
 TEXT_FILE = re.compile(r"\.(csv|tsv|txt|data|dat)(\.gz)?$", re.IGNORECASE)
@@ -134,7 +133,7 @@ def repeated_warning(names: Sequence[str], keys: pl.DataFrame, source: str) -> s
     if not told:
         return ""
     return printable(
-        f"{source}: K COUNTS ROWS, NOT PERSONS, and values of an identifying column stand in several rows: "
+        f"{source}: K COUNTS ROWS, NOT PERSONS, and values of an identifying column are in several rows: "
         f"{some(told)}; a group may be one person. Name the column that tells persons apart as the unit of protection "
         '(unit="...", --unit)'
     )

@@ -35,10 +35,9 @@ SourceKind = FileKind | Literal["SQL"]
 SYMBOL = "*"
 FILL = 'fill it, or let missing values be one value of their own (missing="value", --missing value)'
 NO_WILDCARD = (
-    'missing="wildcard" (--missing wildcard): a missing key that matches any value is a reading that tables are judged '
-    'by (verify; compare and measure by missing_keys="match", --missing-keys match). Rows that match need not match '
-    "each other, so the rows that a row matches are no group, and no table is made for it. Take "
-    'missing="value": whatever is k-anonymous then is k-anonymous in that reading, too'
+    'missing="wildcard" (--missing wildcard) is a reading for checking tables (verify; for compare and measure it is '
+    'missing_keys="match", --missing-keys match). No table is made for it: rows that match a row need not match each '
+    'other, so they are no group. Take missing="value": what is k-anonymous then is k-anonymous in that reading, too'
 )
 OF_UNIT = "it says who is protected, so fill it, or leave these rows out"
 

@@ -37,8 +37,8 @@ MOST_ORIGINALS = 20_000  # originals of a released row, of a group that is exami
 MOST_SPLITS = 2_000  # more specific groups that are held against one
 MOST_TABLES = 5_000  # original tables that are looked at to say exactly what is possible
 NOT_OPTIMAL = (
-    "attack: the table is not an optimal one of this problem: whatever its originals were, another would lose less; "
-    "name the requirement, recoding and costs that it was made with"
+    "attack: the table is not optimal for this problem: whatever the original was, another table would lose less; name "
+    "the requirement, recoding and costs that it was made with"
 )
 
 
@@ -132,7 +132,7 @@ def attack(problem: Problem, released: Any, *, exact: bool = False, time_limit: 
     frame = open_released(released, Original.of(table))
     groups = _groups(columns, text_columns(frame, names), counts_of(frame, table.count, "released table"))
     if any(group.rows < k for group in groups):
-        raise InputError(f"attack: the released table is not {k}-anonymous, so it is none of this problem")
+        raise InputError(f"attack: the released table is not {k}-anonymous, so it does not solve this problem")
     conditions = [_conditions(columns, group, groups, allowed, k) for group in groups]
     if exact:
         found = _exactly(problem, columns, groups, conditions, limit)
@@ -192,9 +192,11 @@ def _k_alone(problem: Problem) -> int:
     (only, *others) = problem.requirements
     sides = (problem.cost_bound, problem.min_groups, problem.most_groups)
     if others or type(only) is not KAnonymity or only.quasi_identifiers is not None or problem.table.unit is not None:
-        raise InputError("attack: what optimality gives away is known for k-anonymity alone, of rows and all columns")
+        raise InputError("attack: only k-anonymity of rows, in all columns together, is supported")
     if problem.objective != "loss" or problem.suppressed_rows != "strict" or any(side is not None for side in sides):
-        raise InputError("attack: the table must be one of least loss, strictly read and without side constraints")
+        raise InputError(
+            "attack: the table must have the least loss, in the strict reading and without side constraints"
+        )
     return only.k
 
 
@@ -339,7 +341,7 @@ def _exactly(
     tables = math.prod(math.comb(group.count + group.rows - 1, group.rows) for group in groups)
     if tables > MOST_TABLES:
         raise InputError(
-            f"attack: {tables:,} original tables are possible, and at most {MOST_TABLES:,} are gone through; leave out "
+            f"attack: {tables:,} original tables are possible, and at most {MOST_TABLES:,} are examined; leave out "
             "exact=True (--exact)"
         )
     loss = sum(group.rows * group.cost for group in groups)
@@ -348,7 +350,7 @@ def _exactly(
     for chosen in product(*every):
         if limit.over:
             raise InputError(
-                "attack: the limit was reached before all original tables were gone through; name a longer one"
+                "attack: the limit was reached before all original tables were examined; name a longer one"
             )
         rows = np.concatenate([g.of(y) for g, y in zip(groups, chosen, strict=True)])
         frame = {c.name: [c.labels[value] for value in rows[:, j]] for j, c in enumerate(columns)}

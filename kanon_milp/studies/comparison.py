@@ -90,8 +90,8 @@ NARROW = 6
 FOREIGN = (
     "cells are intervals, sets or prefixes; the loss is that of the table with the least general label that covers each"
 )
-MATCHED = "verified where a missing key matches any value, which the bound is not about"
-CUT = "interrupted: the table is the best that it had so far"
+MATCHED = "verified with missing keys that match any value; the bound is not for that reading"
+CUT = "interrupted: the table is the best so far"
 NOT_RUN = "not run"
 NOTHING = "interrupted before it had found a table"
 
@@ -242,7 +242,7 @@ def compare(
     """
     expect_problem(problem, "compare")
     if problem.objective != "loss":
-        raise InputError(f"compare is about losses, and the objective is {problem.objective}")
+        raise InputError(f"compare measures losses, but the objective is {problem.objective}")
     checked_options(problem, time_limit, threads, seed, 0.0, None, None, None)
     if methods is None:
         methods = [name for name in METHODS if name == registry.AUTO or not registry.refusal(name, problem)]

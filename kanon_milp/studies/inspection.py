@@ -344,7 +344,7 @@ def inspect(
         warnings.warn(doubt, FileWarning, stacklevel=2)
     if weight is not None:
         if population is not None:
-            raise InputError("weight estimates the classes of a population; give one of weight and population")
+            raise InputError("weight estimates a population; give weight or population, not both")
         also = () if keep is None else column_names(keep, "keep")
         keep = tuple(dict.fromkeys([*also, column_name(weight, "weight")]))
     given = Roles.of(
@@ -560,7 +560,9 @@ def _risk(
     ours = ours.with_columns(pl.Series("rows", weights)).group_by(by).agg(pl.col("rows").sum())
     joined = ours.join(all_.group_by(by).len("among"), on=by, how="left", nulls_equal=True)
     if joined.filter(pl.col("among").is_null() | (pl.col("among") < pl.col("rows"))).height:
-        raise InputError(f"{source}: a class has fewer rows there than in the table; the population must hold them all")
+        raise InputError(
+            f"{source}: a class has fewer rows there than in the table; the population must contain the table"
+        )
     rows, among = joined["rows"].to_list(), joined["among"].to_list()
     expected = sum((Fraction(each, large) for each, large in zip(rows, among, strict=True)), Fraction(0))
     return Risk(highest, average, Fraction(1, min(among)), expected / n)

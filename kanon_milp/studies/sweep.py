@@ -301,7 +301,7 @@ def sweep(
     if unknown := swept.keys() - set(swept_names()):
         raise TypeError(f"sweep() got an unexpected keyword argument {min(unknown)!r}")
     if problem.objective != "loss":
-        raise InputError(f"sweep is about losses, and the objective is {problem.objective}")
+        raise InputError(f"sweep measures losses, but the objective is {problem.objective}")
     checked_options(problem, time_limit, threads, seed, 0.0, None, None, None)
     for name in (method, *listed(baselines, "baselines", "a list of names of methods")):
         registry.known_name(name)

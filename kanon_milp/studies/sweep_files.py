@@ -198,7 +198,7 @@ class SweepFolder:
         say."""
         folders = sorted(path.parent for path in self._folder.glob(f"{RUNS}/*/{CLAIM}"))
         if folders and not resume:
-            raise InputError(f"{self._folder}: holds a sweep; go on with it (--resume), or choose another folder")
+            raise InputError(f"{self._folder}: holds a sweep; continue it (--resume), or choose another folder")
         return [run for run in map(self._read, folders) if not run.interrupted]
 
     def write_run(self, run: Run) -> None:
@@ -257,7 +257,7 @@ class SweepFolder:
             proof, seconds, about = str(claim["proof"]), float(claim["seconds"]), claim["about"]
             ended = bool(claim.get("interrupted", False))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            raise InputError(f"{folder / CLAIM}: is no run of a sweep; remove the folder {folder}") from None
+            raise InputError(f"{folder / CLAIM}: is not a run of a sweep; remove the folder {folder}") from None
         if about != self._about:
             how = differences(about, self._about) or "other data, requirements or options"
             raise InputError(f"{folder}: is a run of another sweep ({how}); choose another folder")

@@ -197,14 +197,14 @@ class _Expected:
         """Compare with what is expected, and recompute (`kanon_milp.verify.seeds`)."""
         problems, names, recoding = self.differences(claim), self.table.quasi_identifiers, self.problem["recoding"]
         if claim.version != OF_ROWS or not (recoding["kind"] == "boxes" or recoding.get("cost") == "sse"):
-            problems.append("the certificate is about another cost; sums of squares and boxes are what can be checked")
+            problems.append("the certificate is about another cost; only sums of squares and boxes can be checked")
         if len(claim.multipliers) != self.table.n or claim.packing_cuts or not claim.unit:
             problems.append(
                 "the certificate does not have one multiplier for each row, or has other entries or no unit"
             )
         for cut in claim.rank_one_cuts:
             if cut.problem is not None or not (cut.rows < self.table.n).all() or len(cut.rows) != len(cut.weights):
-                problems.append("a rank-1 cut has no sense for this table")
+                problems.append("a rank-1 cut makes no sense for this table")
                 break
         k = self.needs.strict.size
         if problems:
@@ -356,7 +356,7 @@ class _Expected:
         if any(each.charge < 0 or each.charge >= LIMIT for each in charges):
             yield "a charge is negative or too large"
         if any(each.attribute not in self.needs.limits for each in charges):
-            yield "a charge is about an attribute of which nothing is asked"
+            yield "a charge is about an attribute without a requirement"
         named = {each.levels for each in charges}
         if not (all(map(self._below_the_top, named)) if self._wide else named <= set(vectors)):
             yield "a charge names a level vector that is not allowed"

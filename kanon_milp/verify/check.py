@@ -225,7 +225,7 @@ class _Check:
             self.violations += found.violations
             self.cost, self.total = found.loss, found.total
             if self.asked.table.n != table.n:
-                self.violations.append("rows of the original are dropped, of which such a table has no loss")
+                self.violations.append("rows of the original are dropped, so the table has no loss")
                 self.cost = None
             return
         if self.cells == "intervals":
@@ -339,12 +339,12 @@ class _Check:
         blocks = None if partition is None else self._blocks(partition, matched)
         others += self._of_partition(matched, blocks)
         others += _side_constraints(self.asked, self.cost, len(matched.size))
-        said = "all that is asked for holds"
+        said = "all requirements hold"
         if others or self.violations:
-            said = "not all that is asked for holds" if others else "the requirements hold, the other violations stay"
+            said = "not all requirements hold" if others else "the requirements hold, the other violations stay"
         self.notes.append(
-            "a missing or suppressed cell is a value of its own here; sdcMicro counts otherwise, and lets it match any "
-            f'value: k = {matched.size.min()} then, and {said} (missing_keys="match", --missing-keys match)'
+            "a missing or suppressed cell is a value of its own here; in sdcMicro it matches any value: then "
+            f'k = {matched.size.min()}, and {said} (missing_keys="match", --missing-keys match)'
         )
 
     def _minimal(self, *, has_all: bool) -> tuple[bool | None, str | None]:
@@ -352,7 +352,7 @@ class _Check:
         if self.readings is None:
             return None, None
         if not has_all:
-            return False, "it does not have what is asked for"
+            return False, "it does not satisfy the requirements"
         bounds = self.asked.problem.min_groups, self.asked.problem.max_groups
         entries = self.rules, self.table.keys, self.released, self.readings
         try:
@@ -365,11 +365,11 @@ class _Check:
         table, frame, tells = self.table, self.frame, "tells nothing of anybody"
         notes = [f'column "{n}" is identifying, and the same in all rows: it {tells}' for n in emptied(table, frame)]
         notes += [f'column "{name}" counts the rows: it {tells}' for name in row_numbers(table, frame)]
-        notes += [f'column "{name}" has numbers or dates written otherwise than the original' for name in written]
+        notes += [f'column "{name}" has numbers or dates written differently from the original' for name in written]
         if self.alone and table.unit is not None:
-            notes.append(f'column "{table.unit}" tells whose the rows are, and must not be in what is given away')
+            notes.append(f'column "{table.unit}" tells whose the rows are, and must not be given away')
         if row_id is not None:
-            notes.append(f'rows are matched by column "{row_id}", which must not be in what is given away')
+            notes.append(f'rows are matched by column "{row_id}", which must not be given away')
             if dropped := self.asked.table.n - table.n:
                 number = f"{counted(dropped, 'row')} of the original {'is' if dropped == 1 else 'are'} dropped"
                 notes.append(f"{number}; the loss counts each as fully suppressed")
@@ -399,7 +399,7 @@ def _repeated(table: Original, rules: Sequence[Rule], groups: Grouping, exempt: 
                 f"K COUNTS ROWS, NOT PERSONS: {few:,} of {counted(len(groups.size), 'group')} "
                 f"{'has' if few == 1 else 'have'} fewer than {k} "
                 f'different values of the identifying column "{name}", the fewest {int(values[looked].min())}; name it '
-                "as the unit of protection where it tells persons apart (unit=..., --unit)"
+                "as the unit of protection if it tells persons apart (unit=..., --unit)"
             )
     return tuple(found)
 

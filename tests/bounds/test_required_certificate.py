@@ -148,7 +148,7 @@ def test_charges_must_make_sense() -> None:
     honest = required_certificate(problem)
     charge = ("s", (0, 0), 0, 5)
     for wrong, said in (
-        (("q", (0, 0), 0, 5), "of which nothing is asked"),
+        (("q", (0, 0), 0, 5), "an attribute without a requirement"),
         (("s", (0, 0), 99, 5), "names a row"),
         (charge, "stated twice"),
         (("s", (0, 0), 1, -5), "negative"),

@@ -102,7 +102,7 @@ def test_a_table_of_rows_is_refused_for_units(folder: Path) -> None:
     [
         ("patiant", 'there is no column "patiant" (unit of protection)'),
         ("sex", "cannot be quasi-identifier and unit of protection at once"),
-        ("dx,ward", "one column says who is protected"),
+        ("dx,ward", "--unit takes one column"),
     ],
 )
 def test_a_unit_that_is_none(folder: Path, unit: str, said: str) -> None:

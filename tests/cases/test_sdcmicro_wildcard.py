@@ -30,8 +30,8 @@ def test_each_reading_says_which_it_is(tmp_path: Path, missing: str) -> None:
     for given in (["--original", original, "--cells", "intervals", *marks], marks):
         own = run("verify", released, *given, *ASKED)
         assert own.returncode == 6
-        assert "a missing or suppressed cell is a value of its own here; sdcMicro counts otherwise" in own.stdout
-        assert "k = 3 then, and all that is asked for holds" in own.stdout
+        assert "a missing or suppressed cell is a value of its own here; in sdcMicro it matches any value" in own.stdout
+        assert "then k = 3, and all requirements hold" in own.stdout
         match = run("verify", released, *given, *ASKED, "--missing-keys", "match", "--groups", groups)
         assert match.returncode == 0
         assert "was taken to match any value, as sdcMicro counts" in match.stdout
@@ -97,7 +97,9 @@ def test_compare_says_by_which_reading(tmp_path: Path) -> None:
     rows = json.loads(run(*given, "--missing-keys", "match").stdout)["methods"]
     assert [row["missing_keys"] for row in rows] == ["match", "match"]
     assert rows[1]["objective"] is None
-    assert rows[1]["message"].startswith("verified where a missing key matches any value, which the bound is not about")
+    assert rows[1]["message"].startswith(
+        "verified with missing keys that match any value; the bound is not for that reading"
+    )
     assert rows[1]["risk_highest"] == pytest.approx(1 / 3)
     own = json.loads(run(*given).stdout)["methods"]
     assert own[1]["message"].startswith("not verified")
@@ -138,7 +140,7 @@ def test_the_note_says_what_the_other_reading_says() -> None:
     """Where a cell was changed, there are too few groups, or a group of the partition is small, that is refused in the
     reading of sdcMicro, too."""
     draw, told = random.Random(5), Counter[str]()
-    said = ["all that is asked for holds", "not all that is asked for holds", "the requirements hold, the other"]
+    said = ["all requirements hold", "not all requirements hold", "the requirements hold, the other"]
     for _ in range(200):
         n = draw.randint(3, 8)
         before = [tuple(draw.choice("ab") for _ in range(2)) for _ in range(n)]
@@ -155,7 +157,7 @@ def test_the_note_says_what_the_other_reading_says() -> None:
         notes = km.verify(problem, released, partition).notes
         match = km.verify(problem, released, partition, missing_keys="match")
         for note in (each for each in notes if "sdcMicro" in each):
-            assert f"k = {match.k_strict} then" in note
+            assert f"then k = {match.k_strict}, and" in note
             found = next(text for text in said if f", and {text}" in note)
             told[found] += 1
             assert (found == said[0]) == match.ok

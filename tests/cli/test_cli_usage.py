@@ -202,7 +202,7 @@ def test_a_map_of_names_that_is_not_there_is_named_with_a_way_out(tmp_path: Path
     done = run("import", solution, "--model", "hospital", "--names", tmp_path / "no.csv")
     assert done.returncode == 2
     said = " ".join(done.stderr.split())
-    assert "no.csv: no such map of names; `export` writes it beside the model" in said
+    assert "no.csv: no such map of names; `export` writes it next to the model" in said
     assert said.endswith("leave out names (--names)")
 
 

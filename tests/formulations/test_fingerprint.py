@@ -50,7 +50,7 @@ def test_a_model_of_another_problem_is_refused(other: km.Problem, formulation: s
 
 
 def test_of_equal_sizes_it_is_told_that_the_problem_is_another() -> None:
-    with pytest.raises(km.InputError, match=r"built for another problem: .*build it anew by build_model\(problem\)"):
+    with pytest.raises(km.InputError, match=r"built for another problem: .*build it again with build_model\(problem\)"):
         km.solve_model(problem(), km.build_model(problem(recoding=km.Suppression({"a": 2}))))
 
 

@@ -335,7 +335,7 @@ def test_a_solution_of_another_model_or_table_is_refused(hospital: Exported, tmp
     beside.write_text(gurobi(values, 54))
     done = run("import", beside, "--model", LIBRARY / "qid.toml")
     assert done.returncode == 2
-    assert "of another table" in done.stderr
+    assert "belongs to another table" in done.stderr
     done = run("import", beside, "--model", LIBRARY / "hospital_l_diversity.toml")
     assert done.returncode == 2
     assert "another" in done.stderr

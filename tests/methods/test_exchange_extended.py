@@ -36,7 +36,7 @@ def test_an_extended_model_goes_out_and_its_solution_comes_back(tmp_path: Path) 
     assert "Tables outside of that model may lose less." in said
     assert present(result.objective) > present(km.solve(problem).require_optimal().objective)
     assert result.proof != "optimal"
-    with pytest.raises(km.InputError, match=r"another model of this table: an extended one \(which model= takes"):
+    with pytest.raises(km.InputError, match=r"another model of this table: extended \(pass it as model="):
         km.import_solution(problem, solution)
     with pytest.raises(km.InputError, match="not reduced"):
         km.export_model(problem, tmp_path / "n.lp", model=model, reduced=True)

@@ -419,4 +419,4 @@ def test_a_search_without_a_limit_says_that_its_own_has_ended_it() -> None:
     problem = km.Problem(km.Table.from_frame(frame, frame.columns), km.KAnonymity(3))
     found = km.solve(problem, method="search", parameters={"hybrid.seconds": 0.01})
     assert (found.stop_reason, found.solver.options.time_limit) == ("time_limit", None)
-    assert "no time limit was given, so the search ended after its own, 0.01 s" in found.message
+    assert "no time limit was given, so the search ended after 0.01 s" in found.message

@@ -359,7 +359,7 @@ def test_a_requirement_without_a_name() -> None:
     class Nameless(Own):
         name = None  # type: ignore[assignment]
 
-    with pytest.raises(km.InputError, match=r'^Nameless must have a name, .*: write name = "..." in'):
+    with pytest.raises(km.InputError, match=r'^Nameless must have a name .*: write name = "..." in'):
         km.Problem(PROBLEM.table, Nameless())
 
 
@@ -517,7 +517,7 @@ def test_code_that_a_proof_takes_on_trust_is_named(lie: str, way: str) -> None:
     assert named in result.summary()
     assert SECRET not in result.summary()
     page = proof_sentence(described(result))
-    assert page.endswith(f"code that is not part of this package, and is no better than that: {named}.")
+    assert page.endswith(f"code that is not part of this package, and is no better than that code: {named}.")
     # a certificate needs none of it
     assert result.certify().bound <= present(result.objective)
     model = km.build_model(problem)
@@ -698,7 +698,7 @@ def test_parameters_that_are_of_no_use_are_told_of() -> None:
     with pytest.raises(km.InputError, match=r"a parameter of a phase is for the method milp or search or .*greedy has"):
         km.solve(PROBLEM, method="greedy", parameters={"cuts.share": 0.3})
     result = km.solve(PROBLEM, method="search", parameters={"simplex_matching.rounds": 3, "core.share": 0.9})
-    assert "nothing that ran has a use for simplex_matching.rounds" in result.message
+    assert "no phase that ran uses simplex_matching.rounds" in result.message
 
 
 def test_a_requirement_without_a_mapping_of_parameters_is_refused() -> None:

@@ -131,7 +131,7 @@ def test_a_solver_that_fails_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None
     options: dict[str, object] = {"nonsense": 1}
     result = km.solve(census_problem(60, 3), method="portfolio", threads=2, time_limit=20, solver_options=options)
     assert (result.proof, result.bound, result.verified) == ("bound", 3, True)
-    assert "direct MILP, which ran beside the hybrid method, failed" in result.message
+    assert "direct MILP, which ran in the background, failed" in result.message
 
 
 @pytest.mark.full
@@ -141,7 +141,7 @@ def test_what_a_failed_solver_has_proven_before_is_kept(monkeypatch: pytest.Monk
     hybrid_of(monkeypatch, 3)
     result = km.solve(census_problem(60, 3), method="portfolio", threads=2, time_limit=60)
     assert (result.proof, result.bound, result.verified) == ("bound", 7, True)
-    assert "direct MILP, which ran beside the hybrid method, failed: numeric trouble" in result.message
+    assert "direct MILP, which ran in the background, failed: numeric trouble" in result.message
 
 
 def test_infeasible_is_refuted_by_a_table(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,9 +112,9 @@ def test_methods_that_are_for_other_problems_refuse_by_name() -> None:
     for problem, method, said in (
         (rows, "mdav", "it is for the recodings microaggregation and boxes"),
         (points, "greedy", "levels of cells, which the recoding microaggregation does not have"),
-        (points, "univariate", "where there is one column"),
+        (points, "univariate", "only in one column"),
         (boxes, "vmdav", "only under the recoding microaggregation"),
-        (l1, "univariate", "where there is one column"),
+        (l1, "univariate", "only in one column"),
         (l1, "search", "only sums of squares around the mean"),
     ):
         with pytest.raises(km.InputError, match=said):

@@ -185,7 +185,7 @@ def test_who_is_protected_is_told_loudly_whatever_the_column_is_called(name: str
     checked = run("verify", out / "anonymized.csv", "--original", path, *asked)
     for told in (solved.stderr, checked.stderr, page.read_text()):
         assert "LIKELY IDENTIFIERS" in told
-        assert f"stand in several rows: {name} (60 rows, {frame[name].n_unique()} values, up to " in told
+        assert f"are in several rows: {name} (60 rows, {frame[name].n_unique()} values, up to " in told
     assert "COUNTS ROWS" not in run("solve", "--data", path, *asked, "--unit", name).stderr
 
 

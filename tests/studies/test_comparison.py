@@ -83,7 +83,7 @@ def test_a_loss_of_nothing_is_at_its_bound() -> None:
 
 
 def test_other_objectives_and_unknown_methods_are_refused() -> None:
-    with pytest.raises(km.InputError, match="compare is about losses"):
+    with pytest.raises(km.InputError, match="compare measures losses"):
         km.compare(km.Problem(problem(km.KAnonymity(2)).table, km.KAnonymity(2), objective="max_groups"))
     with pytest.raises(km.InputError, match="unknown method"):
         km.compare(problem(km.KAnonymity(2)), ("gredy",))
@@ -212,7 +212,7 @@ def test_a_method_that_was_ended_keeps_the_table_that_it_had() -> None:
     for row in found.rows:
         assert row.objective == whole.exact_objective
         assert row.note == "interrupted"
-        assert row.message.startswith("interrupted: the table is the best that it had so far")
+        assert row.message.startswith("interrupted: the table is the best so far")
         assert row.bound is None
     assert [line[-1] for line in found.texts()] == ["note", "interrupted", "interrupted"]
 

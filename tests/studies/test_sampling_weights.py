@@ -34,7 +34,7 @@ def test_weights_that_are_none_are_refused(cell: str | None) -> None:
     frame = pl.DataFrame({"a": ["x", "y"], "w": ["2", cell]})
     with pytest.raises(InputError, match='column "w", row 2: a sampling weight'):
         km.inspect(frame, ["a"], weight="w")
-    with pytest.raises(InputError, match="one of weight and population"):
+    with pytest.raises(InputError, match="weight or population, not both"):
         km.inspect(frame, ["a"], weight="w", population=frame)
 
 
@@ -50,4 +50,4 @@ def test_missing_keys_that_match_are_a_reading_of_verify_and_refused_elsewhere(t
     assert run("verify", file, *given, "--missing", "wildcard").returncode == 0
     refused = run("solve", "--data", original, *asked, "--missing", "wildcard")
     assert refused.returncode == 2
-    assert "no table is made for it" in refused.stderr
+    assert "No table is made for it" in refused.stderr

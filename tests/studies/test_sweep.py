@@ -164,7 +164,7 @@ def test_what_a_table_refutes_proves_nothing(claim: dict[str, Any]) -> None:
         ({"setting": {"k": "2"}}, "contradicts itself"),
         ({"objective": "1000"}, "its table is not what"),
         ({"objective": "0"}, "contradicts itself"),
-        ({"bound": "much"}, "is no run of a sweep"),
+        ({"bound": "much"}, "is not a run of a sweep"),
     ],
 )
 def test_an_edited_run_is_refused(tmp_path: Path, edited: dict[str, Any], message: str) -> None:
@@ -243,7 +243,7 @@ def test_what_is_no_sweep_is_refused(arguments: dict[str, object], message: str)
 
 
 def test_another_objective_is_refused() -> None:
-    with pytest.raises(km.InputError, match="about losses"):
+    with pytest.raises(km.InputError, match="measures losses"):
         km.sweep(km.Problem(CENSUS, km.KAnonymity(2), objective="min_groups"), k=[2])
 
 

@@ -146,7 +146,7 @@ def test_rows_are_matched_by_a_column(original: Path, tmp_path: Path, order: str
     asked = ("verify", path, "--original", original, *ROLES, "--identifying", "pid,name", "--id", "pid")
     done = run(*asked)
     assert done.returncode == 0, done.stdout
-    assert 'rows are matched by column "pid", which must not be in what is given away' in done.stdout
+    assert 'rows are matched by column "pid", which must not be given away' in done.stdout
     assert (f"{dropped} rows of the original are dropped" in done.stdout) == (dropped > 0)
     data = json.loads(run(*asked, "--json").stdout)
     assert (data["dropped_rows"], data["cost"]) == (dropped, 8)  # each cell as a suppressed one
@@ -218,7 +218,7 @@ def test_other_columns_may_be_written_otherwise(original: Path, tmp_path: Path, 
     asked = (*ROLES[:2], *ROLES[4:], "--identifying", "name", "--keep", "pid", "--sensitive", "income", "--t", "0.5")
     done = run("verify", path, "--original", original, *asked)
     assert done.returncode == exit_code, done.stdout
-    assert ('column "income" has numbers or dates written otherwise' in done.stdout) == (exit_code == 0)
+    assert ('column "income" has numbers or dates written differently' in done.stdout) == (exit_code == 0)
 
 
 @pytest.mark.parametrize(("first", "header"), [(1, '""'), (0, ""), (0, "Unnamed: 0")])
@@ -262,7 +262,7 @@ def test_units_are_counted_in_a_table_alone(tmp_path: Path) -> None:
     counted = run(*asked, "--unit", "patient")
     assert counted.returncode == 6
     assert '1 of 2 groups has fewer than k = 2 different values of "patient"' in counted.stdout
-    assert 'column "patient" tells whose the rows are, and must not be in what is given away' in counted.stdout
+    assert 'column "patient" tells whose the rows are, and must not be given away' in counted.stdout
     assert run("verify", path, "--qi", "zip", "--k", 1, "--unit", "patient").returncode == 0
 
 

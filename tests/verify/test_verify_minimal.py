@@ -273,7 +273,7 @@ def test_minimality_is_what_trying_every_replacement_finds(case: Any, asked: Any
     report = verify(problem, out)
     if not holds(released):
         assert not report
-        assert (report.minimal, report.not_minimal) == (False, "it does not have what is asked for")
+        assert (report.minimal, report.not_minimal) == (False, "it does not satisfy the requirements")
         return
     assert report, report.violations
     paths = [PATHS if height == 3 else KEEP for height in heights]

@@ -412,7 +412,7 @@ def _check_bound(requirement: Requirement, table: Table) -> None:
     if not isinstance(called, str) or not called.strip():
         kind = type(requirement).__name__
         raise InputError(
-            f'{kind} must have a name, which results and messages call it by: write name = "..." in the class {kind}'
+            f'{kind} must have a name for results and messages: write name = "..." in the class {kind}'
             f"{'' if called is None else f'; found {type_in_words(called)}'}"
         )
     with _own(requirement, "attributes"):

@@ -24,7 +24,7 @@ def add(kind: type[Requirement]) -> None:
     if not isinstance(kind.parameters, Mapping):
         raise wrong(f"{what} parameters", "a mapping of names to Parameter", kind.parameters)
     if kind.letter not in kind.parameters:
-        raise InputError(f"{what} must name in `letter` the parameter, one of `parameters`, that it is asked for by")
+        raise InputError(f"{what} must name its main parameter, one of `parameters`, in `letter`")
     known = {kind.letter: kind.name for kind in REQUIREMENTS.values()}
     if kind.letter in known or kind.name in known.values():
         raise InputError(f"{what} needs a name and a letter of its own; there are {', '.join(known.values())}")

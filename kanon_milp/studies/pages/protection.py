@@ -20,7 +20,7 @@ LEVELS = {"widths": "intervals of {}", "lengths": "first {} characters", "levels
 
 
 EMA_THRESHOLD = PRESETS["ema"].risk
-OWNER = "It is for the owner of the data to say whether"
+OWNER = "The owner of the data must say whether"
 
 
 class Answer(NamedTuple):
@@ -53,20 +53,20 @@ def _found(measures: Mapping[str, Any], problem: Mapping[str, Any]) -> str:
         if least == 1:
             return f"Some values of {unit} can still be told from all others by {known}."
         return (
-            f"Who knows {known} of a row finds rows of at least {least:,} different values of {unit} that look the "
-            f"same, so picks the right one with a chance of at most 1 in {least:,}."
+            f"Somebody who knows {known} of a row finds rows of at least {least:,} different values of {unit} that "
+            f"look the same, and picks the right one with a chance of at most 1 in {least:,}."
         )
     after = measures["risk"]["after"]
     gone = after["suppressed_rows"]
     apart = ""
     if 0 < gone < problem["n"]:
         are = "is" if gone == 1 else "are"
-        apart = f" {_capital(counted(gone, 'row'))} of which nothing is released {are} not in this."
+        apart = f" {_capital(counted(gone, 'row'))} of which nothing is released {are} not counted here."
     if after["smallest"] == 1:
         return f"{_capital(counted(after['unique_rows'], 'row'))} can still be told from all others by {known}.{apart}"
     return (
-        f"Who knows {known} of a row finds at least {after['smallest']:,} rows that look the same, so picks the right "
-        f"one with a chance of at most 1 in {after['smallest']:,}.{apart}"
+        f"Somebody who knows {known} of a row finds at least {after['smallest']:,} rows that look the same, and picks "
+        f"the right one with a chance of at most 1 in {after['smallest']:,}.{apart}"
     )
 
 
@@ -143,9 +143,9 @@ def identifying(described: Mapping[str, Any]) -> list[str]:
         names = listed([each["name"] for each in kept["columns"]])
         are = "is" if len(kept["columns"]) == 1 else "are"
         told = f"could tell {kept['together']:,} of {n:,} rows from all others"
-        said.append(f"Who also knew {names}, which {are} not changed, {told}.")
+        said.append(f"Somebody who also knew {names}, which {are} not changed, {told}.")
     if kept["uncounted"]:
-        said.append(f"Not counted, since its values are no text: {listed(kept['uncounted'])}.")
+        said.append(f"Not counted, since its values are not text: {listed(kept['uncounted'])}.")
     return said
 
 
@@ -154,22 +154,24 @@ def answers(described: Mapping[str, Any]) -> list[Answer]:
     measures, problem = described.get("measures"), described["problem"]
     if measures is None or described["verified"] is not True:
         return []
-    inferred = [f"{_capital(_most(each))}: who finds that group infers so much." for each in measures["sensitive"]]
+    inferred = [
+        f"{_capital(_most(each))}: whoever finds that group infers that much." for each in measures["sensitive"]
+    ]
     if not inferred:
         inferred = [
             "No column is named as sensitive, so nothing was asked or measured here. k-anonymity does not prevent "
-            "inference: where all rows of a group agree in a column, who finds the group knows that value."
+            "inference: if all rows of a group agree in a column, whoever finds the group knows that value."
         ]
     inferred.append(
-        "What follows from general knowledge, such as that a disease is rare at some age, no requirement prevents."
+        "No requirement prevents inferences from general knowledge, such as that a disease is rare at some age."
     )
     return [
         Answer("Can somebody be singled out?", [_found(measures, problem), *identifying(described)]),
         Answer(
             "Can records of the same person be linked?",
             [
-                "To a group, yes: who holds another table with the same columns can link each of its rows to a group "
-                "of this one. Nothing here prevents that two releases about the same persons are intersected; "
+                "To a group, yes: whoever holds another table with the same columns can link each of its rows to a "
+                "group of this one. Nothing here prevents the intersection of two releases about the same persons; "
                 "release one, or the same groups in both."
             ],
         ),
@@ -206,7 +208,7 @@ def steps_of_ema(described: Mapping[str, Any]) -> list[tuple[str, str]]:
         f"least {math.ceil(1 / EMA_THRESHOLD)} members. The highest risk here, 1/{smallest:,}, is {verdict} that."
     )
     actual = (
-        f"Of the prosecutor for {whose}: {100 * before['highest']:.1f} % at most and {100 * before['average']:.1f} % "
+        f"The prosecutor's, for {whose}: {100 * before['highest']:.1f} % at most and {100 * before['average']:.1f} % "
         f"on average before, {100 * after['highest']:.1f} % at most and {100 * after['average']:.1f} % on average "
         "after."
     )
@@ -216,10 +218,10 @@ def steps_of_ema(described: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Direct identifiers and quasi-identifiers", f"{' '.join(named)} {OWNER} no other column identifies."),
         (
             "Adversaries and attacks",
-            f"The adversary knows that somebody is in the table, and all of her quasi-identifiers. What is required of "
-            f"groups is meant against {'; '.join(attacks)}. {OWNER} nobody knows more.",
+            f"The adversary knows that somebody is in the table, and all of her quasi-identifiers. The requirements "
+            f"are meant against {'; '.join(attacks)}. {OWNER} nobody knows more.",
         ),
-        ("Data utility", f"{lost(described)}{utility} What the data are needed for is for their owner to say."),
+        ("Data utility", f"{lost(described)}{utility} The owner of the data must say what they are needed for."),
         ("Threshold of risk", threshold),
         ("Actual risk of re-identification", actual),
         (

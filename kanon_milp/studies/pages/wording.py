@@ -68,7 +68,7 @@ def backing(described: Mapping[str, Any]) -> str:
     backed = f" This is backed by {' and by '.join(proven)}." if proven else ""
     if trusted:
         backed += (
-            f" It takes the word of code that is not part of this package, and is no better than that: "
+            f" It relies on code that is not part of this package, and is no better than that code: "
             f"{', '.join(trusted)}."
         )
     return backed
@@ -120,11 +120,11 @@ def _not_said(described: Mapping[str, Any]) -> str:
     extended, loss = described.get("extended"), described.get("loss")
     said = ""
     if optimized(described) != "loss" and loss is not None:
-        said += f" The table loses {amount(loss)}; how far that is from the least loss is not said."
+        said += f" The table loses {amount(loss)}; how far that is from the least loss is not stated."
     elif extended and not extended["relaxed"]:
         said += " Tables outside of that model may lose less."
     if extended and extended["relaxed"]:
-        said += " That model need not state all that was asked, so it is the check that says that the table meets it."
+        said += " That model may allow more than was asked; the check of the table says that it meets the requirements."
     if extended and described["proof"] == "optimal" and described["message"]:
         said += f" Note: {described['message']}."
     return said

@@ -35,7 +35,7 @@ def test_solve_shows_rows_only_when_asked(tmp_path: Path) -> None:
     assert "Viral Infection" in target.read_text()
     done = run("solve", LIBRARY / "hospital.toml", "--report-sample", 4, "-q")
     assert done.returncode == 2
-    assert "--report-sample is about the page" in done.stderr
+    assert "--report-sample is for the page" in done.stderr
 
 
 def test_the_page_takes_the_place_of_no_other_file(tmp_path: Path) -> None:

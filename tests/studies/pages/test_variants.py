@@ -100,7 +100,7 @@ def test_rows_before_are_not_read_from_another_table(tmp_path: Path) -> None:
     table = tmp_path / "people.csv"
     table.write_text("age\n1\n1\n")
     asked = ("solve", "--data", table, "--qi", "age", "--k", "2", "--report-author", "The owner")
-    assert "--report-author is about the page of --report" in run(*asked).stderr
+    assert "--report-author is for the page of --report" in run(*asked).stderr
     page = ("--report", tmp_path / "page.html", "--report-before-after", "1")
     assert run(*asked, "--out", tmp_path / "out", *page).returncode == 0
     text = Read((tmp_path / "page.html").read_text()).text
