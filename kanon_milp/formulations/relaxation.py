@@ -40,8 +40,8 @@ class Relaxation:
 def relax(model: pyo.ConcreteModel, *, time_limit: float | None = None) -> Relaxation:
     """Solve the linear relaxation of a model, as built by `build_model` or extended, with HiGHS.
 
-    The model stays as it is. time_limit: seconds. Raises InputError for a model that is not linear, whose relaxation
-    has no solution or is unbounded, and at the time limit.
+    The model stays unchanged. time_limit: seconds. Raises InputError for a model that is not linear, for a relaxation
+    that has no solution or is unbounded, and at the time limit.
     """
     instance_of(model, pyo.ConcreteModel, "model", "a Pyomo model, such as that of build_model(problem)")
     if time_limit is not None and not (type(time_limit) in (int, float) and time_limit > 0):

@@ -187,14 +187,13 @@ def solved_table(
     formulation: str | None = None,
     bound_seconds: float = BOUND_SECONDS,
 ) -> Result:
-    """Make the released table of a model that a solver of Pyomo's own has solved, and verify it.
+    """Make the released table of a model that Pyomo's own solvers have solved, and verify it.
 
     model: one of `build_model(problem, formulation)`, perhaps extended, with the values that the solver has loaded into
-    its variables. formulation: that of the model, where it does not say so itself. bound_seconds: as in
-    `import_solution`.
+    its variables. formulation: that of the model, if it does not say so itself. bound_seconds: as in `import_solution`.
 
-    Nothing is proven by values that somebody brings: the result is as that of `import_solution`. Raises InputError for
-    a model of another problem, for one without values, and where these are no point of the model or no table.
+    The values prove nothing: the result is like that of `import_solution`. Raises InputError for a model of another
+    problem, for one without values, and if these are no point of the model or no table.
     """
     expect_problem(problem, "solved_table")
     instance_of(model, pyo.ConcreteModel, "model", "a Pyomo model of build_model(problem)")

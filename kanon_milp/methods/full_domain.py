@@ -137,9 +137,9 @@ def solve_full_domain(
 ) -> FullDomainResult:
     """The best level vector, by best-first search over the lattice.
 
-    What follows a vector upwards is bounded from below by what its classes prove, since going up only merges them, and
-    costs never fall; so the search ends when no vector that is left can be better. It ends always, and is exact. Raises
-    InputError for requirements that judge several groups together, and for more than 2^20 level vectors.
+    Going up in the lattice only merges classes, and costs never fall, so the classes of a vector bound everything above
+    it from below. The search ends when no remaining vector can be better, and is exact. Raises InputError for
+    requirements about several groups together, and for more than 2^20 level vectors.
     """
     instance_of(table, Table, "table", "a Table")
     asked = instance_of(FullDomain() if asked is None else asked, FullDomain, "asked", "a FullDomain")

@@ -87,37 +87,39 @@ def solve(
     pool_loss: int | float | str | Fraction | None = None,
     pool_differ: str = "rows",
 ) -> Result:
-    """Solve a problem and verify what comes out.
+    """Solve a problem and verify the table.
 
-    solver: "highs", "cbc", "scip", "cpsat", "pulp:NAME", or an adapter. method: "milp" hands one model to the solver;
-    "search" is the hybrid method, a Lagrangian bound, a heuristic search and a restricted MILP (minimum loss; with side
-    constraints the problem without them first; 10 minutes where there is no limit); "greedy" forms groups from the
-    cheapest pattern on and proves nothing; "auto" takes "search" where it can and the table is large, within a time
-    limit also a smaller one, else "milp", and with two threads "portfolio", both side by side, where either may be
-    quicker; or one that was registered by `register_method`.
-    time_limit: seconds of wall clock for everything after reading; infinity is no limit. log_file: of the
-    solver. threads: of the solver, and processes that search; at most 1024, and no more than this machine has
-    processors are used.
+    solver: "highs", "cbc", "scip", "cpsat", "pulp:NAME", or an adapter.
+    method: "auto" (default); "milp", one model for the solver; "search", the hybrid method: a Lagrangian bound, a
+    heuristic search and a restricted MILP, for minimum loss (with side constraints the problem without them comes
+    first; 10 minutes if there is no limit); "greedy", groups from the cheapest pattern on, without a proof; or another
+    one, also one of `register_method`. "auto" takes "search" if it supports the problem and the table is large, within
+    a time limit also for smaller tables, else "milp"; with two threads it runs both side by side ("portfolio") if
+    either may be faster.
+    time_limit: seconds of wall clock for everything after reading; infinity is no limit. log_file: of the solver.
+    threads: of the solver, and processes of the search; at most 1024, and no more than the machine has processors are
+    used.
     gap: relative gap at which to stop; 0 asks for a proof of optimality. node_limit: of the solver. iteration_limit:
     neighbourhoods of the search; with these two instead of a time limit the result is the same each time.
-    solver_options: go to the solver as they are. dask: address of a Dask scheduler whose workers search.
-    start: int (n,), group of each row in a table to start with, such as `groups` of another result: each of them is
-    released as cheaply as the recoding allows, or suppressed under the exempt reading if it has fewer than k rows.
-    Where this satisfies the problem, the result is no worse, and methods that improve tables improve it; the result's
-    message says where it does not, and where the table is that of start itself.
+    solver_options: go to the solver unchanged. dask: address of a Dask scheduler whose workers search.
+    start: int (n,), group of each row in a table to start with, such as `groups` of another result. Each group is
+    released at its least loss, or suppressed under the exempt reading if it has fewer than k rows. If this satisfies
+    the problem, the result is no worse, and methods that improve tables improve it; the result's message says if it
+    does not, and if the table is that of start itself.
     progress: show seconds, step, incumbent, bound and gap in a live line, on a terminal or in a notebook.
     on_progress, on_stage: called with the solver's progress and with the name of each step, one call at a time; with
     threads above 1 the first one not always from the thread that has called `solve`.
-    parameters: numbers of phases that are not to be as they are, such as {"cuts.share": 0.3}; the result names them.
-    then: what to optimize among the tables with the best objective, one goal or several in order: "groups" (as many as
-    possible), "fewer groups", "discernibility" (least Σ |group|²), "keep COLUMN" (least loss in that column), "loss"
-    (after another objective). `stages` of the result says what is proven of each. Where the first is not proven, its
-    value gets no worse.
-    pool: so many different tables at most, the best ones, as `pool` of the result says, with what is proven of them.
+    parameters: values of parameters of phases other than their defaults, such as {"cuts.share": 0.3}; the result names
+    them.
+    then: further objectives among the tables with the best objective, one goal or several in order: "groups" (as many
+    as possible), "fewer groups", "discernibility" (least Σ |group|²), "keep COLUMN" (least loss in that column), "loss"
+    (after another objective). `stages` of the result says what is proven of each. If the first is not proven, its value
+    gets no worse.
+    pool: number of different tables at most, the best ones first: `pool` of the result, with what is proven of them.
     pool_loss: how much worse than the best they may be: a number in units of the objective, or a share of the best such
-    as "5%"; by default any. pool_differ: in what any two of them differ, "rows" (some row is released otherwise) or
+    as "5%"; by default any. pool_differ: how any two of them differ: in "rows" (some row is released differently) or in
     "columns" (they keep other combinations of columns).
-    Raises InputError for bad input or a solver that is missing, SolverError for one that fails. Infeasible is a result.
+    Raises InputError for bad input or a missing solver, SolverError for one that fails. Infeasible is a result.
     """
     arguments = dict(locals())
     expect_problem(problem, "solve")
@@ -303,13 +305,13 @@ def _run(method: registry.Method, session: Session) -> Result:
 
 
 def build_model(problem: Problem, formulation: str = "strong") -> pyo.ConcreteModel:
-    """Declare a problem's model: a Pyomo ConcreteModel to read, extend and export (component names: see the README).
+    """Declare a problem's model: a Pyomo ConcreteModel to read, extend and export (see the docs for its components).
 
-    Of microaggregation and boxes it is a set-partitioning model of all possible groups ("strong" or "groups"), or the
-    compact one of microaggregation ("compact"); both are for few rows.
+    For microaggregation and boxes it is a set-partitioning model over all possible groups ("strong" or "groups"), or
+    the compact one of microaggregation ("compact"); both are for few rows.
 
-    It has every candidate that a group can have, so that constraints on what is released and other objectives can be
-    added; `solve` states smaller models, without candidates that some other one dominates.
+    It has every candidate that a group can have, so that constraints on the released table and other objectives can be
+    added. `solve` states smaller models, without dominated candidates.
     """
     import pyomo.environ  # noqa: F401  # the plug-ins by which users write and solve what they get
 
@@ -324,10 +326,10 @@ def build_model(problem: Problem, formulation: str = "strong") -> pyo.ConcreteMo
 
 
 def model_size(problem: Problem, formulation: str = "strong") -> ModelSize:
-    """How large the model is that `build_model` would declare, before anything is declared.
+    """The size of the model that `build_model` would declare, before anything is declared.
 
-    The candidates are enumerated for it, which takes a fraction of the time. Raises InputError where they are too many
-    for memory.
+    The candidates are enumerated for it, which takes a fraction of the time. Raises InputError if they do not fit into
+    memory.
     """
     expect_problem(problem, "model_size")
     chosen = get_formulation(formulation)
@@ -353,12 +355,12 @@ def solve_model(
     on_stage: OnStage | None = None,
     interrupt: threading.Event | None = None,
 ) -> Result:
-    """Solve a model of `build_model` that the user extended: constraints added or the objective changed.
+    """Solve a model of `build_model` that the user extended, with further constraints or another objective.
 
-    The user's constraints may break the network behind `assign`, so it is taken as integer here. The model must keep
-    the components `assign` and `open` over the candidates of `build_model(problem, formulation)`; formulation: the one
-    that it was built with; other parameters as in `solve`. start: int (n,), group of each row of a table that the
-    solver may begin with, where it satisfies the model; the result's message says where that was of no use.
+    The additions may break the network behind `assign`, so it is solved as integer. The model must keep the components
+    `assign` and `open` over the candidates of `build_model(problem, formulation)`. formulation: the one that it was
+    built with; other parameters as in `solve`. start: int (n,), group of each row of a table that the solver begins
+    with, if it satisfies the model; if not, the result's message says so.
     """
     expect_problem(problem, "solve_model")
     instance_of(model, pyo.ConcreteModel, "model", "a Pyomo model of build_model(problem)")

@@ -23,12 +23,12 @@ SHARE = 0.9  # of what is free
 
 @dataclass(frozen=True)
 class ModelSize:
-    """What a model of `build_model` has, counted before it is declared.
+    """The size of a model of `build_model`, before it is declared.
 
-    rows, row_types, candidates, pairs: of the instance; pairs are (row type, candidate). variables, constraints: those
-    of the strong formulation without what requirements about sensitive values, of sets of quasi-identifiers and side
-    constraints add: assign and open; placed, linked and one size for each candidate. seconds, bytes: about what
-    declaring it takes, and what it and the solver hold.
+    rows, row_types, candidates, pairs: of the instance; pairs are (row type, candidate). variables, constraints: of the
+    strong formulation (assign and open; placed, linked and one size for each candidate), without those of requirements
+    about sensitive values, of sets of quasi-identifiers and of side constraints. seconds: about how long declaring it
+    takes. bytes: about how much memory it and the solver need.
     """
 
     rows: int

@@ -147,7 +147,7 @@ def compress(
 ) -> RowTypes:
     """Count the distinct rows of a table; a lazy frame may be larger than memory.
 
-    rows: how many rows each row of a data frame stands for, where they are counted already.
+    rows: how many rows each row of a data frame stands for, if they are counted already.
     """
     if not isinstance(frame, pl.DataFrame | pl.LazyFrame):
         raise wrong("compress", "a data frame of polars, such as the field keys of a Table,", frame)

@@ -361,13 +361,14 @@ def read_table(
     """Read microdata from CSV (also .gz), an Excel workbook, Parquet or Arrow, or from a database; values of a CSV file
     are text, byte for byte.
 
-    path: of a file; or of a SQLite or DuckDB file, or an address such as postgresql://user@host/database, with the
-    query to read there. Order its rows (order by ...), as results number them.
-    delimiter: default "," and, for .tsv, a tab. encoding: default utf-8. Another delimiter or encoding that a file has
-    beyond doubt is taken, with a FileWarning. header: False for a file without a header row, whose columns are then
-    called column_1, column_2, ...; or their names. missing_values: texts that stand for a missing value, such as ["NA",
-    "?"], and are released as one. rows: only the first so many. Other parameters: `Table.from_frame`.
-    Raises InputError for a file that is missing or cannot be read, and whatever `Table.from_frame` refuses.
+    path: of a file; or of a SQLite or DuckDB file, or an address such as postgresql://user@host/database, with a query.
+    Order its rows (order by ...), since results number them.
+    delimiter: default: detected if unambiguous (with a FileWarning), else "," or, for .tsv, a tab. encoding: default:
+    detected if unambiguous (with a FileWarning), else utf-8. header: False for a file without a header row, whose
+    columns are then called column_1, column_2, ...; or a list of their names. missing_values: texts that stand for a
+    missing value, such as ["NA", "?"], and are released as one. rows: read only so many of the first rows. Other
+    parameters: `Table.from_frame`.
+    Raises InputError for a file that is missing or cannot be read, and for everything that `Table.from_frame` refuses.
     """
     source = location(path)
     asked_query(source, query)

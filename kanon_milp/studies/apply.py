@@ -50,13 +50,13 @@ REASONS = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Applied:
-    """What became of a table by an earlier recoding.
+    """A table that was recoded like an earlier one.
 
-    problem: the same requirements for the new table. breaking: a row for each row of it that would break what is
-    required, with `row` (from 1) and `reason`: "no label" (its hierarchy does not cover a value), "no group" (it is in
-    no released group), "group fails" (the rows of its group do not have what is required). suppressed: how many rows
-    were suppressed, these among them. table: the released table; None where rows break and were not to be suppressed,
-    and where not even that helps, as under a mask that does not allow it. placed: the groups of the
+    problem: the same requirements for the new table. breaking: a row for each of its rows that would break the
+    requirements, with `row` (from 1) and `reason`: "no label" (a hierarchy does not cover a value), "no group" (no
+    released group covers it), "group fails" (its group does not satisfy the requirements). suppressed: how many rows
+    were suppressed, including these. table: the released table; None if rows break the requirements and were not to be
+    suppressed, and if suppression does not help, as under a mask that does not allow it. placed: the groups of the
     released rows, from 1. report: the verifier's.
     """
 
@@ -112,18 +112,17 @@ class Applied:
 
 
 def apply(earlier: Result | FullDomainResult | str | Path, table: Any, *, suppress: bool = False) -> Applied:
-    """Recode another table as an earlier result has recoded its own.
+    """Recode another table like an earlier result.
 
-    earlier: a result with a table, or the folder that `solve --out` has written. table: a path, or a data frame of any
-    kind that narwhals knows, with the same columns. Of a full-domain result its levels are applied. Of others a row
-    goes to the cheapest released group that holds it, the fully suppressed one aside, or to another one that needs it
-    to have what is required: by a heuristic, which may leave out a few rows more than it must.
-    suppress: whether rows that would break what is required are suppressed, and then as many more as the suppressed
-    rows need to have it themselves, the smallest group first.
+    earlier: a result with a table, or the folder of `solve --out`. table: a path, or a data frame of any kind that
+    narwhals knows, with the same columns. The levels of a full-domain result are applied. With other results a row goes
+    to the cheapest released group that covers it, except the fully suppressed one, or to another one that needs it to
+    satisfy the requirements. That is a heuristic, which may leave out a few more rows than necessary.
+    suppress: whether rows that break the requirements are suppressed, and then as many more as the suppressed rows need
+    to satisfy the requirements themselves, the smallest group first.
 
-    Whether requirements hold is judged in the new table alone, by the verifier; nothing is said of somebody who has
-    both releases. Raises InputError for a result without a table, one of microaggregation or boxes, and a table that
-    lacks a column.
+    The verifier checks the requirements in the new table alone; nothing is said about somebody who has both releases.
+    Raises InputError for a result without a table, one of microaggregation or boxes, and a table that lacks a column.
     """
     problem, known = _asked(earlier, table)
     if problem.group_cost is not None:

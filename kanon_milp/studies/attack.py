@@ -44,10 +44,10 @@ NOT_OPTIMAL = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Attack:
-    """What is left possible of the originals of an optimal table. It holds no cell.
+    """What remains possible for the originals of an optimal table. It holds no cell.
 
-    groups: a row each: group (number from 1), rows, originals (combinations of values that its released row stands
-    for), possible (those that some row can have), examined (False: too many originals, or not reached).
+    groups: a row for each group: group (number from 1), rows, originals (combinations of values that its released row
+    stands for), possible (those that some row can have), examined (False: too many originals, or not reached).
     cells: a row for each generalized column of each group that was examined: group, rows, column, values (that the
     label stands for), possible (those that some row can have), certain (those that some row is certain to have).
     exact: whether no more can be ruled out; else fewer may be possible, and more certain.
@@ -108,17 +108,17 @@ class Attack:
 
 
 def attack(problem: Problem, released: Any, *, exact: bool = False, time_limit: float = 60) -> Attack:
-    """What somebody learns of the originals behind a released table who knows that it is optimal.
+    """What somebody who knows that a released table is optimal can learn about its original.
 
     problem: k-anonymity alone, at least loss. Of its table only the values of each column are used: the attacker is
-    taken to know them, as he knows recoding, costs and k. released: data frame with the quasi-identifiers, in labels of
+    assumed to know them, and the recoding, costs and k. released: data frame with the quasi-identifiers, in labels of
     the recoding. time_limit: seconds.
 
-    Two conditions are looked at, which the rows of each group of an optimal table satisfy: none of them could have been
-    in a cheaper group of the table while k are left, nor all of them; and no k of them could have been a cheaper group
-    of their own while k are left, nor all. exact: go through all original tables instead, and solve each; for a dozen
-    rows. Raises InputError for another problem, for a label that the recoding does not have, and where tables are too
-    many for `exact`.
+    Two conditions are used, which the rows of each group of an optimal table satisfy. None of them could have been in a
+    cheaper group of the table while k are left, nor all of them. No k of them could have been a cheaper group of their
+    own while k are left, nor all. exact: examine all original tables instead, and solve each; for a dozen rows. Raises
+    InputError for another problem, for a label that the recoding does not have, and if there are too many tables for
+    `exact`.
     """
     k = _k_alone(expect_problem(problem, "attack"))
     instance_of(exact, bool, "exact", "True or False")

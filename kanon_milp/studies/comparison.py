@@ -227,18 +227,19 @@ def compare(
 ) -> Comparison:
     """Run several methods on a problem of least loss, and measure tables that other tools have released for it.
 
-    methods: names as for `solve`; one that is not for the problem is a row that says why. Default: those of
-    m_approximation, mondrian, mondrian_relaxed, full_domain, greedy, mdav, k_member and auto that are for the problem.
-    released: name and data frame. partitions: name and the group of each row, int (n,), of what has divided the rows
-    and released nothing, such as microaggregation; measured as boxes. boxes: measure the groups of each method as
-    boxes, too (`boxes`), which compare by NCP. time_limit: seconds, of each method. on_method: called with the name of
-    each before it runs. Ctrl-C ends the method that runs, and those after it are not run; their rows say so, and one
-    that had found nothing has no loss. Tables of other tools may have cells such as `20-39` or `{a, b}` (as in
-    `verify(..., cells="intervals")`); their loss is that of the table in which each such cell is the least general
-    label of the problem's recoding that covers it, so that the bound holds for it. row_id: a column that tells which
-    row of these tables is whose, as in `verify`. missing_keys: by which reading the risks of all tables are measured;
-    bounds and losses are those of "own", and a table that only "match" verifies has no loss. Raises InputError for
-    another objective, and for unknown methods.
+    methods: names as for `solve`; one that does not support the problem is a row that says why. Default: those of
+    m_approximation, mondrian, mondrian_relaxed, full_domain, greedy, mdav, k_member and auto that support it.
+    released: name and data frame. Tables of other tools may have cells such as `20-39` or `{a, b}` (as in `verify(...,
+    cells="intervals")`). Their loss is that of the table in which each such cell is the least general label of the
+    problem's recoding that covers it, so that the bound holds for it.
+    partitions: name and the group of each row, int (n,), of tools that divide the rows and release nothing, such as
+    microaggregation; measured as boxes. boxes: measure the groups of each method as boxes, too (`boxes`), which compare
+    by NCP.
+    time_limit: seconds for each method. on_method: called with the name of each method before it runs.
+    row_id: a column that matches rows of these tables, as in `verify`. missing_keys: the reading in which the risks of
+    all tables are measured; bounds and losses are those of "own", and a table that only "match" verifies has no loss.
+    Ctrl-C ends the method that runs, and those after it are not run; their rows say so, and one without a table has no
+    loss. Raises InputError for another objective, and for unknown methods.
     """
     expect_problem(problem, "compare")
     if problem.objective != "loss":

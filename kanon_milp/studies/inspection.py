@@ -112,19 +112,18 @@ class Touched:
 
 @dataclass(frozen=True, repr=False)
 class Inspection:
-    """What a table gives away before anything is done about it; no cell of it is in here.
+    """What a table gives away before it is anonymized; it holds no cell.
 
-    columns: in the order of the table. quasi_identifiers: those named, or the ones proposed; all else is about them.
-    identification: which of them identify. classes, smallest, mean, largest, unique: sizes of the classes of rows that
-    are alike. sizes: the same in ranges. command: a proposed `kanon-milp solve` as a shell takes it, "" where nothing
-    may be a quasi-identifier; of a data frame, the two lines of Python that do the same, where it is called `frame`.
-    suppressed: rows whose quasi-identifiers are all suppressed; classes, risks and what k-anonymity touches are about
-    the others, where there are some. proposal: what the command asks for, as data.
-    unit_risk: of units of protection, where a unit is named or proposed: their
-    column, and what `report.measures.unit_risk` says; risk and touched are about rows. reading: what to know of how the
-    file was read, and whether its first row looks like data. protection: where sensitive attributes were named, the
-    verifier's report of the table as it is, alone. kind: of the
-    data frame that was given.
+    columns: in the order of the table. quasi_identifiers: those named, or the proposed ones; everything else is about
+    them. identification: which of them identify. classes, smallest, mean, largest, unique: sizes of the groups of
+    identical rows. sizes: the same in ranges.
+    command: a proposed `kanon-milp solve` for a shell, "" if no column may be a quasi-identifier; for a data frame, two
+    lines of Python that do the same, in which it is called `frame`. proposal: what the command asks for, as data.
+    suppressed: rows whose quasi-identifiers are all suppressed; classes, risks and the rows at risk are about the
+    others, if there are any. unit_risk: of units of protection, if a unit is named or proposed: their column, and the
+    content of `report.measures.unit_risk`; risk and touched are about rows.
+    reading: notes on how the file was read, and whether its first row looks like data. protection: if sensitive
+    attributes were named, the verifier's report of the table alone. kind: of the data frame that was given.
     """
 
     source: str
@@ -300,32 +299,35 @@ def inspect(
     header: bool | Sequence[str] = True,
     symbol: str = SYMBOL,
 ) -> Inspection:
-    """Say what a table gives away: types of columns, which identify, sizes of classes, risks, and what to run next.
+    """Show what a table gives away: types of columns, which of them identify, groups of identical rows, risks, and what
+    to run next.
 
-    table: a path, a data frame of any kind that narwhals knows, or a database (as in `read_table`) with the query to
-    read there. Columns whose role is not named get a proposed one: unit, where
-    a column that is called as persons or their numbers are (patient, customer no) has several rows of one; identifying,
-    where nearly every row has a value of its own that is text or an integer, or the column is called as names and
-    numbers of persons are; keep, where all
-    rows have the same; sensitive, where it is called so (diagnosis, income) and you have named none, or, where nothing
-    is called so, the last column if it has a few values and no name of what others know (see `notes`); else
-    quasi-identifier, if you have named none, of at most eight columns (the others are dropped, and one of two that say
-    the same of each row). Which columns are
-    sensitive only you know. k: for which to count the rows that k-anonymity touches; with the second of them (or the
-    only one) a command is proposed.
-    unit: the column of who is protected, where somebody may have several rows; risks are then told of units, too.
-    drop: columns that the command drops, though they identify nobody.
-    count: the column of a frequency table that says how many rows each row stands for; all numbers are of these rows.
-    weight: the column of sampling weights, how many of the population each row stands for. The population of a class is
-    estimated as the sum of the weights of its rows, F_k = Σ w_i (Templ, Kowarik, Meindl 2015,
-    *Statistical Disclosure Control for Micro-Data Using the R Package sdcMicro*); the risks of journalist and marketer
-    are about these. The sum is a rough estimate for small classes, and these risks are those of the estimate alone.
-    population: a path or data frame of all those among whom somebody may look, with the quasi-identifiers; the risks of
-    the journalist and of the marketer are about it. delimiter, encoding, missing_values, header: as in `read_table`,
-    of both. symbol: what
-    stands in a released table for a suppressed value; rows with nothing else in the quasi-identifiers but missing
-    values are told apart from the classes. Raises
-    InputError for columns that the table does not have.
+    table: a path, a data frame of any kind that narwhals knows, or a database (as in `read_table`) with a query.
+    k: values of k for which the rows at risk are counted; the second of them (or the only one) is that of the proposed
+    command.
+    unit: column of the unit of protection; risks are then those of units, too. drop: columns that the
+    command drops, though they identify nobody. count: the column of a frequency table with the number of rows that a
+    row stands for; all numbers are of these rows.
+    population: a path or data frame of the population to which the persons belong, with the quasi-identifiers; the
+    risks of the journalist and of the marketer are about it. weight: the column of sampling weights, how many of the
+    population each row stands for. The population of a class is then estimated as the sum of the weights of its rows,
+    F_k = Σ w_i (Templ, Kowarik, Meindl 2015, *Statistical Disclosure Control for Micro-Data Using the R Package
+    sdcMicro*). The sum is a rough estimate for small classes, and these risks are those of the estimate alone.
+    delimiter, encoding, missing_values, header: as in `read_table`, for both. symbol: the suppression symbol of a
+    released table; rows whose quasi-identifiers are all suppressed or missing are counted apart from the classes.
+
+    Columns without a role get a proposed one (see `notes`); only you know which columns are sensitive:
+
+    - unit: a column that is called like persons or their numbers (patient, customer no) and has several rows of one;
+    - identifying: nearly every row has a value of its own that is text or an integer, or the column is called like
+    names and numbers of persons;
+    - keep: all rows have the same value;
+    - sensitive, if you have named none: a column that is called so (diagnosis, income); if there is none, the last
+    column, if it has a few values and no name of what others know;
+    - quasi-identifier, if you have named none: at most eight of the other columns. More are dropped, and so is one of
+    two that say the same of each row.
+
+    Raises InputError for columns that the table does not have.
     """
     text(symbol, "symbol")
     ks = [integer(each, "k", least=2) for each in listed(k, "k", "a list of integers")]

@@ -106,14 +106,14 @@ def measure(
     row_id: str | None = None,
     partition: Sequence[int] | Ints | None = None,
 ) -> Metrics:
-    """Measure a released table of a problem, by whatever tool it was made.
+    """Measure a released table of a problem, of whatever tool.
 
     Cells may be labels of the problem's hierarchies, or those of other tools, such as `20-39`, `[20, 40[`, `>=20`, `{a,
-    b}`, `130**`, which have the level of the least general label that covers them. Where values were suppressed by
-    leaving them out, all missing ones of the column are suppressed; beside the symbol they still make another row.
-    missing_keys, row_id: as in `verify`; a row that was dropped is charged as a fully suppressed one. partition: the
-    group of each released row, where rows of several groups may be alike; numbers of groups and sizes are then of
-    these, and risks are still those of rows that are alike. Raises InputError for a released table without rows or
+    b}`, `130**`, which have the level of the least general label that covers them. If values were suppressed by leaving
+    them out, all missing ones of the column are suppressed; a missing cell and the symbol still make different rows.
+    missing_keys, row_id: as in `verify`; a dropped row is charged as a fully suppressed one. partition: the group of
+    each released row, if rows of several groups may be alike; numbers and sizes of groups are then those of the
+    partition, and risks are still those of rows that are alike. Raises InputError for a released table without rows or
     without one of the quasi-identifiers, and for a partition of another length.
     """
     table = Original.of(expect_problem(problem, "measure").table)

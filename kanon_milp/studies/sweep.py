@@ -284,18 +284,17 @@ def sweep(
     weights: Mapping[str, Iterable[Any]] | None = None,
     **swept: Iterable[Any] | None,
 ) -> Sweep:
-    """Solve a problem of least loss for all combinations of the parameters that are given.
+    """Solve a problem of least loss for all combinations of the given parameters.
 
-    swept: k, l, t, what a requirement of one's own declares, or max_groups: values to take in place of the problem's
-    own. weights: column → weights to take in place of its own, to see what each column would keep and lose. method,
-    time_limit (seconds, of each setting), threads, seed: as for `solve`. The strictest settings come first, since their
-    tables are starts for the looser ones. baselines: names of methods whose tables are measured as well, as they are.
-    processes: settings at once, on this machine; dask: address of a scheduler on whose workers they run instead. known:
-    runs from before, which are not repeated, and stand in the result also where their values are not among those that
-    are given.
+    swept: values of k, l, t, max_groups, or what a requirement of your own declares, in place of the problem's own.
+    weights: column → weights in place of its own, to see what each column would keep and lose.
+    method, time_limit (seconds for each setting), threads, seed: as for `solve`. The strictest settings come first,
+    since their tables are starts for the looser ones. baselines: names of methods whose tables are measured as well.
+    processes: settings at a time, on this machine; dask: address of a scheduler on whose workers they run instead.
+    known: earlier runs, which are not repeated; the result has them even if their values are not among the given ones.
     progress: show how many are done in a live line, on a terminal or in a notebook. on_run: called with each new run,
-    how many are done and of how many. Ctrl-C ends what runs, and the rest is left out, also the loss of a baseline that
-    was ended. Raises InputError for other objectives and for parameters that are none.
+    how many are done and of how many. Ctrl-C ends what runs; the rest is left out, and so is the loss of a baseline
+    that was cut short. Raises InputError for other objectives and for unknown parameters.
     """
     expect_problem(problem, "sweep")
     if unknown := swept.keys() - set(swept_names()):
@@ -365,7 +364,7 @@ def settings_of(
     given = {} if weights is None else by_column(weights, f"{what}: weights", lambda each, _: each)
     refuse_unknown({f"{what}: weights": given}, problem.table.quasi_identifiers)
     if given and problem.cost_bound is not None:
-        raise InputError(f"{what}: weights: a bound on the loss would mean another one at other weights; leave it out")
+        raise InputError(f"{what}: weights: a bound on the loss has another meaning at other weights; leave it out")
     asked = settings({**swept, **{f"{WEIGHT}{name}": values for name, values in given.items()}}, what)
     for setting in asked:
         setting.of(problem)  # an error of one of them, before any of them is taken

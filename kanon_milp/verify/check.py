@@ -59,24 +59,23 @@ def verify(
 ) -> Report:
     """Check a released table exactly: shape, each cell, mask, cost, requirements and side constraints.
 
-    anonymized: a data frame of any kind that narwhals knows, rows in the order of the original. None: the problem's own
-    table is a released one (`read_table(..., released=True)`), and is judged alone: groups and what is required of
-    them, t-closeness against the table itself; not whether cells are true, and not the loss.
-    partition: a group id per row, for a table that comes with its groups; then each of them must have one
-    released row and satisfy every requirement, and so must the groups of equal released rows.
-    distances: sensitive attribute → a further ground distance for which to report the closeness.
-    cells: "labels", those that the recoding of the problem has, or "intervals": those of other tools too, such as
-    `20-39`, `[20, 40[`, `>=20`, `{a, b}`, `130**`, in which the original value must lie. The cost is then that of the
-    table in which each such cell is the least general label of the recoding that covers it, so that it can be held
-    against a bound on the loss. A pattern mask is refused then. Other columns may have numbers and dates written
-    otherwise.
-    missing_keys: "own", where a missing cell is a value of its own, as the symbol is; or "match", where both match any
-    value, as sdcMicro counts: requirements are judged, for each row, on all rows that match it.
-    row_id: a column of both tables that tells which row is whose, where the rows are in another order, or some were
-    dropped; a dropped row costs what a fully suppressed one does.
-    minimal: whether to look for entries that could be more specific, which takes longer than all the rest.
-    Raises InputError where the two cannot be compared at all (no such quasi-identifier, no rows, partition of
-    another length), and for hierarchies that are none. A released table that is wrong gives violations.
+    anonymized: a data frame of any kind that narwhals knows, with the rows in the order of the original. None: the
+    problem's own table is a released one (`read_table(..., released=True)`), and is checked alone: its groups and
+    requirements, t-closeness against the table itself; not whether cells are true, and not the loss.
+    partition: a group id for each row, for a table that comes with its groups. Then each of them must have one released
+    row and satisfy every requirement, and so must the groups of equal released rows.
+    distances: sensitive attribute → a further ground distance for which the closeness is reported.
+    cells: "labels" of the problem's recoding, or "intervals": also those of other tools, such as `20-39`, `[20, 40[`,
+    `>=20`, `{a, b}`, `130**`, in which the original value must lie. The cost is then that of the table in which each
+    such cell is the least general label of the recoding that covers it, so that it can be compared with a bound on the
+    loss. A pattern mask is refused then. Other columns may have numbers and dates written differently.
+    missing_keys: "own", a missing cell is a value of its own, as the symbol is; or "match", both match any value, as in
+    sdcMicro: requirements are checked, for each row, on all rows that match it.
+    row_id: a column of both tables that matches their rows, if rows are in another order or were dropped; a dropped row
+    costs what a fully suppressed one does.
+    minimal: whether to look for entries that could be more specific, which takes longer than everything else.
+    Raises InputError if the two cannot be compared at all (no such quasi-identifier, no rows, partition of another
+    length), and for invalid hierarchies. A released table that is wrong gives violations.
     """
     if any(not hasattr(problem, field) for field in ("table", "privacy", "recoding", "suppressed_rows")):
         raise InputError(

@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MarketerRisk(Requirement):
-    """Whoever knows the quasi-identifiers of all rows, and guesses one row of each group for each of its rows, is right
-    for a share of at most r of them (El Emam, Dankar 2008): the mean over the rows of 1/|group| is the number of groups
-    over the number n of rows. So there are at most ⌊r·n⌋ groups, and nothing is asked of any one of them.
+    """Marketer risk: somebody who knows the quasi-identifiers of all rows, and guesses a row of the group for each, is
+    right for a share of at most r of them (El Emam, Dankar 2008).
 
-    Fully suppressed rows are rows, and together one group, in both readings of them: as ARX's average
-    re-identification risk counts. Rows are counted, so it is refused where a unit of protection has several.
+    The mean over the rows of 1/|group| is the number of groups over the number n of rows. So there are at most ⌊r·n⌋
+    groups, and nothing is required of a single one. Fully suppressed rows are rows, and together one group, in both
+    readings of them: as ARX's average re-identification risk counts. Rows are counted, so a unit of protection with
+    several rows is refused.
 
     marketer_risk: an exact rational such as "0.05" or "1/20", or the name of a threshold in `PRESETS`.
     """

@@ -62,11 +62,11 @@ def write_report(
     title: str | None = None,
     author: str = "",
 ) -> None:
-    """Write a result as one HTML page that needs no network: for a data owner to sign off, and for a reviewer to check.
+    """Write a result as one HTML page that needs no network: for a data owner to sign, and for a reviewer to check.
 
-    result: that of `solve`; or several by name, which are compared side by side. sample: so many rows of the released
-    table are shown; no cell is by default. before_after: of so many groups some rows are shown as they were and as they
-    are. title: default, the problem's name. author: who asked for it, to be named on the page. Raises InputError where
+    result: that of `solve`; or several by name, which are compared side by side. sample: number of rows of the released
+    table to show; by default no cell is shown. before_after: number of groups of which some rows are shown before and
+    after. title: by default the problem's name. author: who asked for it, to be named on the page. Raises InputError if
     the page cannot be written.
     """
     target = file_path(path, "path of a report")
