@@ -74,27 +74,26 @@ def solve_group_model(session: GroupSession) -> Result:
         for g in np.flatnonzero(answer.x > 0.5).tolist():
             group[list(columns.groups[g])] = g
         tracker.better(instance.table(group))
-    if (safe := grid.safe(answer.bound)) is not None:
-        tracker.higher(safe * unit, answer.backed_by)
     if answer.stop_reason is StopReason.INFEASIBLE:
         return session.end_infeasible(answer.backed_by)
-    if not exact and tracker.best is not None:
-        with session.clock.step("bound"):
-            exact = _proven_exactly(session, columns)
+    with session.clock.step("bound"):
+        proven = not exact and _proven_exactly(session, columns)
+    if not proven and (safe := grid.safe(answer.bound)) is not None:
+        tracker.higher(safe * unit, answer.backed_by)
     size = (linear.variables, linear.constraints)
-    return session.finish(answer.stop_reason.value, answer.message, size=size, rough=None if exact else unit)
+    return session.finish(answer.stop_reason.value, answer.message, size=size, rough=None if exact or proven else unit)
 
 
 def _proven_exactly(session: GroupSession, columns: GroupColumns) -> bool:
     """Whether it is proven in rational numbers that no table costs less than the best one."""
     params, instance, tracker = session.parameters.of(GroupProofParameters), session.instance, session.tracker
-    if len(columns.groups) > params.groups or session.limit.over:
+    if len(columns.groups) > params.groups or session.limit.over or tracker.best is None:
         return False
     member = np.zeros((len(instance.of_row), len(columns.groups)), np.bool_)
     for g, rows in enumerate(columns.groups):
         member[list(rows), g] = True
     groups = Groups.at_relaxation(member, columns.costs, len(instance.of_row) // instance.least)
-    if groups is None or tracker.best is None:
+    if groups is None:
         return False
 
     def better(chosen: Ints) -> None:
