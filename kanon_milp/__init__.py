@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from kanon_milp.methods.solve import solve_model as solve_model
     from kanon_milp.methods.verification import register_requirement as register_requirement
     from kanon_milp.presolve.assignment import Assignment as Assignment
+    from kanon_milp.presolve.own_reductions import CandidateReduction as CandidateReduction
+    from kanon_milp.presolve.own_reductions import register_reduction as register_reduction
     from kanon_milp.presolve.resources import ModelSize as ModelSize
     from kanon_milp.presolve.row_types import RowTypes as RowTypes
     from kanon_milp.presolve.row_types import compress as compress
@@ -109,6 +111,7 @@ _HOMES = {
         "SolverError",
     ),
     "formulations": ("Formulation", "register_formulation"),
+    "presolve.own_reductions": ("CandidateReduction", "register_reduction"),
     "formulations.goals": ("exclude",),
     "formulations.relaxation": ("Relaxation", "relax"),
     "formulations.row_assignment": ("p_row_assignment", "row_assignment"),

@@ -9,6 +9,7 @@ from typing import Any
 
 from kanon_milp.errors import is_built_in, is_ours
 from kanon_milp.formulations import Formulation
+from kanon_milp.presolve.own_reductions import own_reductions
 from kanon_milp.problem.arguments import exists
 from kanon_milp.problem.group_costs import OwnCost
 from kanon_milp.problem.group_recoding import Microaggregation
@@ -56,6 +57,7 @@ def users_code(problem: Problem, formulation: Formulation | None = None) -> tupl
         ),
     ]
     named = [f"{kind} {name}" for kind, name, thing in parts if not is_built_in(thing)]
+    named += [f"reduction {each.name}" for each in own_reductions(problem)]
     if formulation is not None and not is_ours(formulation.declare):
         named.insert(0, f"formulation {formulation.name}")
     return tuple(dict.fromkeys(named))

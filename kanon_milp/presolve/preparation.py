@@ -24,6 +24,7 @@ from kanon_milp.presolve.infeasibility import (
     side_constraints,
 )
 from kanon_milp.presolve.instance import Instance, compress_table, recode, types_of, with_candidates
+from kanon_milp.presolve.own_reductions import own_steps
 from kanon_milp.presolve.reductions import MERGING, OPEN, REDUCTIONS, Step, T, reduce, restore, restore_values
 from kanon_milp.presolve.resources import vectors_in_memory, vectors_in_time
 from kanon_milp.presolve.row_types import RowTypes
@@ -197,6 +198,9 @@ def reduced_instance(
     shared = limit.share(PREPARATION_SHARE)
     steps = reduce(before, OPEN if undominated else REDUCTIONS, shared)
     smaller = steps[-1].instance if steps else before
+    if not undominated:
+        steps += own_steps(smaller, shared)
+        smaller = steps[-1].instance if steps else before
     stranded = find_stranded(before, smaller)
     if merge and stranded is None:
         steps += reduce(smaller, MERGING, shared)
