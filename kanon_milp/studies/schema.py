@@ -180,7 +180,7 @@ class Sides(Entry):
 
     where = "[problem]"
     objective: Annotated[str, one_of(lambda: OBJECTIVES)] = key(
-        "what is optimized: loss (default), min_groups or max_groups"
+        "what is optimized: loss (default), min_groups, max_groups, class_size or discernibility"
     )
     cost_bound: Number = key("largest allowed loss (decision version)")
     groups: int = key("exact number of released row types")
