@@ -41,7 +41,7 @@ class KanonError(Exception):
 
 
 class InputError(KanonError):
-    """Bad input: a table, mask, hierarchy, model file or option that cannot be used. The message says how to mend
+    """Bad input: a table, mask, hierarchy, model file or option that cannot be used. The message says how to correct
     it."""
 
 
@@ -74,7 +74,7 @@ class RoleWarning(KanonWarning):
 
 
 class FileWarning(KanonWarning):
-    """How a file was read where that was found and not named, or its first row looks like data."""
+    """How a file was read, where that was detected and not named; or its first row looks like data."""
 
 
 def without_passwords(text: str) -> str:

@@ -120,13 +120,12 @@ BOUNDS: Plugins[LowerBound] = Plugins("bound", (), _checked)
 
 
 def register_bound(bound: LowerBound | type[LowerBound], *, replace: bool = False) -> None:
-    """Add a bound of your own: from now on direct MILP and the hybrid method ask for it where the loss is
-    minimized.
+    """Add a bound of your own: direct MILP and the hybrid method ask for it whenever the loss is minimized.
 
-    What it says is taken on trust, and results whose bound it is have "registered bound" among `backed_by`. Where it is
-    above the loss of a verified table, it is wrong: it alone is discarded, what else is proven stays, and the result
-    says so. bound: an object, or a class whose objects are made without arguments. replace: take the place of one that
-    was registered by this name. Raises InputError where the name is taken or something is missing.
+    It is taken on trust: results that use it have "registered bound" in `backed_by`. If it is above the loss of a
+    verified table, it is wrong. Then it alone is discarded, what else is proven stays, and the result says so. bound:
+    an object, or a class whose objects are made without arguments. replace: replace the registered one of this name.
+    Raises InputError if the name is taken or something is missing.
     """
     BOUNDS.add(bound, replace=replace)
 

@@ -88,10 +88,10 @@ def register_formulation(formulation: Formulation, *, replace: bool = False) -> 
     """Make a formulation of your own known by its name, in this process, to `solve(formulation=name)`, `build_model`,
     `solve_model`, `export_model` and studies.
 
-    replace: take the place of one that was registered by this name. A package can bring formulations without this call,
-    by entry points of the group `kanon_milp.formulations`: the name, and the `Formulation` itself. Whatever it states
-    is taken on trust, and results say so: "formulation NAME" is among their `backed_by`. Raises InputError for a name
-    that is taken, and for what is no Formulation.
+    replace: replace the registered one of this name. A package can bring formulations without this call, by entry
+    points of the group `kanon_milp.formulations`: the name, and the `Formulation` itself. It is taken on trust, and
+    results say so: "formulation NAME" is in their `backed_by`. Raises InputError for a name that is taken, and if it is
+    no Formulation.
     """
     FORMULATIONS.add(formulation, replace=replace)
 

@@ -134,14 +134,14 @@ def import_solution(
     """Make the released table from a solver's solution of an exported model, and verify it.
 
     path: a solution file of HiGHS, CBC, SCIP, Gurobi, COPT, CPLEX, GLPK (`glpsol -o`) or a pseudo-Boolean solver, in
-    MIPLIB's format, or a list of names and values, also compressed by gzip. names: the map of names of the export;
-    without one it is looked for beside the solution. formulation, reduced: of the export, where there is no map;
-    default strong, not reduced. `assign` may be fractional where the rest is a network. model: the extended model that
-    was exported, if it was one; the verifier knows nothing of what was added to it.
+    MIPLIB's format, or a list of names and values, also compressed by gzip. names: the map of names of the export; by
+    default the one next to the solution. formulation, reduced: of the export, if there is no map; default strong, not
+    reduced. `assign` may be fractional if the rest is a network. model: the extended model that was exported, if it was
+    one; the verifier knows nothing of its additions.
 
-    Nothing is proven by a solution that somebody brings: the result has a bound only where this package computes one
-    itself (of the loss, in at most `bound_seconds` and the time to prove it), and is optimal only where the table
-    meets it. Raises InputError for a file that cannot be read or is not a solution of this problem's model.
+    A solution proves nothing: the result has a bound only if this package computes one itself (of the loss, in at most
+    `bound_seconds` and the time to prove it), and is optimal only if the table meets it. Raises InputError for a file
+    that cannot be read or is not a solution of this problem's model.
     """
     expect_problem(problem, "import_solution")
     if formulation is not None and problem.group_cost is None:

@@ -347,9 +347,9 @@ REGISTERED: Plugins[type[Phase]] = Plugins("phase", (), _checked)
 
 
 def register_phase(phase: type[Phase], *, replace: bool = False) -> None:
-    """Make a phase of one's own part of the hybrid method (`search`, and `auto` where it takes that), in this process.
+    """Make a phase of your own part of the hybrid method (`search`, and `auto` if it takes that), in this process.
 
-    phase: a subclass of `Phase`, of which each session makes an object without arguments. replace: take the place of
-    one that was registered by this name. Raises InputError for what is no phase, and for a name that is taken.
+    phase: a subclass of `Phase`; each session makes an object of it without arguments. replace: replace the registered
+    one of this name. Raises InputError if it is no such class, and for a name that is taken.
     """
     REGISTERED.add(phase, replace=replace)

@@ -271,11 +271,11 @@ def about() -> str:
 
 
 def register_method(method: Method, *, replace: bool = False) -> None:
-    """Make a method of one's own known to `solve` and to model files, in this process.
+    """Make a method of your own known to `solve` and to model files, in this process.
 
-    replace: take the place of one that was registered by this name. A package can bring methods without this call, by
-    entry points of the group `kanon_milp.methods`: the name of the method, and the `Method` itself. Raises InputError
-    for a name that a method of this package has, and for one that was registered, unless it is replaced or the same.
+    replace: replace the registered one of this name. A package can bring methods without this call, by entry points of
+    the group `kanon_milp.methods`: the name of the method, and the `Method` itself. Raises InputError for the name of a
+    method of this package, and for one that is registered, unless it is replaced or the same.
     """
     METHODS.add(method, replace=replace)
 

@@ -44,11 +44,12 @@ NARROW: dict[Any, type[pl.DataType]] = {pl.Int8: pl.Int16, pl.UInt8: pl.Int16, p
 
 
 def write_table(table: Any, database: str | Database, name: str) -> None:
-    """Write a data frame, such as `result.table`, into a database as a new table of this name, whole or not at all.
+    """Write a data frame, such as `result.table`, into a database as a new table of this name, completely or not at
+    all.
 
     database: an address (postgresql://user@host/database, sqlite:///file, duckdb:///file) or the path of a database's
-    file, which is made where it is not there. Raises InputError where there is such a table already, where a column
-    has a type that the database cannot hold, and for a server that does not answer or refuses.
+    file, which is created if it is missing. Raises InputError if there is such a table already, if a column has a type
+    that the database cannot hold, and if the server does not answer or refuses.
     """
     found = expect_database(database)
     with new_table(found, name, table) as made:

@@ -108,19 +108,20 @@ class Table:
     ) -> Table:
         """Take a data frame of any kind that narwhals knows (pandas, polars, pyarrow, duckdb, ...).
 
-        The released table is of the same kind; a lazy one is read once, and comes back as what narwhals reads it into:
+        The released table is of the same kind. A lazy one is read once, and comes back as what narwhals reads it into:
         a relation of duckdb as a pyarrow table, a lazy frame of polars as a data frame.
-        identifying: columns that are dropped from what is released. keep: insensitive columns; all that are not named
-        are kept too, with a RoleWarning. drop: columns that are dropped as well, though they identify nobody.
-        unit: the column of those who are protected, such as patients with several
-        rows each: k counts its different values, and it is dropped as identifying columns are. count: the column of a
-        frequency table that says how many rows each row stands for; a row of 0 is left out. The released table has it,
-        too: the rows of one row may be in several groups, and then there is a released row for each.
+        identifying: columns that must not be released; they are dropped. keep: insensitive columns; columns without a
+        role are kept too, with a RoleWarning. drop: columns that identify nobody and are dropped, too.
+        unit: the unit of protection, a column such as patients with several rows each: k counts its different values,
+        and it is dropped like identifying columns.
+        count: the column of a frequency table with the number of rows that each row stands for; a row of 0 is left out.
+        The released table has it, too: the rows of one row may be in several groups, and then there is a released row
+        for each.
         missing: "value" makes missing values one value of their own, "error" refuses them; a unit must not be missing.
-        released: the table is one that was released, to be judged alone by `verify`; it may hold the symbol, which may
-        be "" for missing cells, and no other function takes it.
-        Raises InputError for an empty table, unknown or repeated columns, a column with two roles, values that are no
-        scalars, counts that are missing, negative or no integers, and a table that already contains `symbol`.
+        released: the table is a released one, to be checked alone by `verify`; it may hold the symbol, which may be ""
+        for missing cells, and no other function takes it.
+        Raises InputError for an empty table, unknown or repeated columns, a column with two roles, values that are not
+        scalars, counts that are missing, negative or not integers, and a table that already contains `symbol`.
         """
         text(source, "source")
         if csv is not None:

@@ -88,12 +88,12 @@ def confirming() -> list[SolverAdapter]:
 
 
 def register_solver(adapter: SolverAdapter | type[SolverAdapter]) -> None:
-    """Make a solver known by its name, for `solve(problem, name)` and everything else in this process.
+    """Make a solver known by its name, to `solve(problem, name)` and everything else in this process.
 
     adapter: of a class derived from `SolverAdapter`, or such a class whose objects are made without arguments. A second
-    registration of a name takes the place of the first. A package can bring solvers without this call, by entry points
-    of the group `kanon_milp.solvers`: the name of the solver, and such an object or class. Raises InputError for what
-    is no adapter, and for a name that a solver of this package has.
+    registration of a name replaces the first. A package can bring solvers without this call, by entry points of the
+    group `kanon_milp.solvers`: the name of the solver, and such an object or class. Raises InputError if it is no
+    adapter, and for the name of a solver of this package.
     """
     SOLVERS.add(adapter, replace=True)
 

@@ -124,8 +124,10 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison(text_tables.Tabular):
-    """Methods and tables in the order in which they were asked for. bound: the best one that some method has proven on
-    the least loss, in the problem's units; None where none has."""
+    """Methods and tables in the order in which they were asked for.
+
+    bound: the best bound on the least loss that a method has proven, in the problem's units; None if there is none.
+    """
 
     problem: Problem
     rows: tuple[Compared, ...]

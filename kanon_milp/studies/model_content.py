@@ -50,10 +50,10 @@ def model_content(problem: Problem, folder: Path, solver: Mapping[str, Any] | No
 
 
 def write_model(problem: Problem, path: str | Path, solver: Mapping[str, Any] | None = None) -> None:
-    """Write a problem as a model file, with paths as they are seen from its folder.
+    """Write a problem as a model file, with paths relative to its folder.
 
     solver: arguments of `solve` for [solver] and [solve]. Raises InputError where `model_content` does, and for a table
-    that was read from no file.
+    that was not read from a file.
     """
     target = file_path(path, "path of a model file")
     if not isinstance(solver, Mapping | None):

@@ -147,11 +147,11 @@ def described(result: Result, model: Path | None = None, limit: Limit = NO_LIMIT
 
 
 def write_result(result: Result, folder: str | Path) -> dict[str, Any]:
-    """Write a result as `kanon-milp solve --out` does: the released table and groups.csv if there is a verified table,
-    and result.json: all of them or none.
+    """Write a result like `kanon-milp solve --out`: the released table and groups.csv if there is a verified table, and
+    result.json; all of them or none.
 
     Files of an earlier session that this one does not have are removed. Returns the object of result.json. Raises
-    InputError where the folder cannot be written.
+    InputError if the folder cannot be written.
     """
     return write_session(instance_of(result, Result, "result", "a Result"), file_path(folder, "folder of a result"))
 

@@ -30,11 +30,11 @@ GROUP_COSTS: Plugins[type[GroupCost]] = Plugins("group_cost", (SumOfSquares, Abs
 
 
 def register_group_cost(kind: type[GroupCost], *, replace: bool = False) -> None:
-    """Make a cost of one's own known to `Microaggregation(cost=name)`, model files and the command line, in this
+    """Make a cost of your own known to `Microaggregation(cost=name)`, model files and the command line, in this
     process.
 
-    kind: a subclass of `GroupCost`. replace: take the place of one that was registered by this name. Raises InputError
-    for what is no cost, and for a name that is taken.
+    kind: a subclass of `GroupCost`. replace: replace the registered one of this name. Raises InputError if it is no
+    such class, and for a name that is taken.
     """
     GROUP_COSTS.add(kind, replace=replace)
 
