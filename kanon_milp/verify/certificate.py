@@ -384,7 +384,9 @@ class _Expected:
         """What is proven, in words. exists: False where there is no table that has what is required."""
         if "recoding" in self.problem:
             k = self.needs.strict.size
-            what = f"table of groups of {k} rows or more has a weighted sum of squares around the means"
+            boxes = self.problem["recoding"]["kind"] == "boxes"
+            what = "weighted NCP of their boxes" if boxes else "weighted sum of squares around the means"
+            what = f"table of groups of {k} rows or more has a {what}"
             if not exists:
                 return f"there is no table of groups of {k} rows at all, so a bound on its loss says nothing"
             return f"no {what} below {bound}{'' if bound else ', which is true of every table and says nothing'}"

@@ -41,6 +41,7 @@ def test_what_multipliers_prove_is_recomputed(n: int, k: int, tree: bool, tmp_pa
     certificate.write(tmp_path / "bound.json")
     report = check_certificate(problem, tmp_path / "bound.json")
     assert report.valid, report.problems
+    assert f"groups of {k} rows or more has a weighted NCP of their boxes below" in report.statement
     assert result.exact_objective is not None
     assert 0 < certificate.bound <= report.bound <= result.exact_objective
     assert Certificate.read(tmp_path / "bound.json") == certificate
