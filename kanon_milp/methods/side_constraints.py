@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.assignment import Assignment, RowGroups
-from kanon_milp.presolve.infeasibility import refuse_side_constraints, side_constraints
+from kanon_milp.presolve.infeasibility import numbers_of_groups, refuse_side_constraints, side_constraints
 from kanon_milp.presolve.instance import Instance, compress_table, types_of
 from kanon_milp.presolve.partition import Partition, assignment_of_groups, partition_of_groups, released_partition
 from kanon_milp.problem.exact import in_words
@@ -135,6 +136,49 @@ def solve_free_first(
         )
     bound = Bound(result.exact_bound, result.backed_by)
     return _ended(rest, replace(so_far, bound=bound).stopped(result.stop_reason, result.message), found)
+
+
+def has_number_first(problem: Problem) -> bool:
+    """Whether the objective is a number of groups, of which counts of rows say something beforehand."""
+    return problem.objective in ("min_groups", "max_groups") and problem.separable
+
+
+def solve_number_first(problem: Problem, begun: Callable[..., Session], solved: Callable[[Session], Result]) -> Result:
+    """The result of a problem whose objective is the number of groups: with what counts of rows prove of it, and where
+    these allow a single group with that.
+
+    Where candidates are too many to be listed, the table is that of the least loss under the same side constraints.
+    What Proposition 3 and the size of groups prove may be far from it there: multipliers of the number of groups with a
+    cost bound (`kanon_milp.methods.group_number`) are found over listed candidates only.
+    """
+    if refuse_side_constraints(problem, types_of(problem, compress_table(problem))) is not None:
+        return solved(begun(problem))  # it says so at once
+    light = begun(problem, listed=False)
+    if light.prepared.obstacle is not None:
+        return solved(light)
+    least, most = numbers_of_groups(problem, light.prepared.before.types)
+    fewest, number = problem.objective == "min_groups", Fraction(least if problem.objective == "min_groups" else most)
+    bound = Bound(number, ("own bound",))
+    if number == 1 and (one := light.one_group()) is not None and one.report.ok:
+        return _ended(light, Outcome(bound=bound).stopped("finished"), one)
+    try:
+        session = begun(problem)
+        result = solved(session)
+    except TooManyLevelVectorsError as error:
+        loss = replace(problem, objective="loss")
+        free = solve_free_first(loss, begun, lambda each, *_: solved(each)) if side_constraints(loss) else None
+        first = solved(begun(loss)) if free is None else free
+        found = _found(first, problem)
+        found = None if found is None else replace(found, objective=Fraction(found.report.groups))
+        said = "" if found is not None and found.objective == number else str(error)
+        return _ended(light, Outcome(bound=bound, phases=first.phases).stopped(first.stop_reason, said), found)
+    known = result.exact_bound
+    weaker = known is None or (known < number if fewest else known > number)
+    if result.proof in ("optimal", "infeasible") or not weaker:
+        return result
+    found = _found(result, problem)
+    outcome = Outcome(bound=bound, phases=result.phases, trajectory=result.trajectory)
+    return _ended(session, outcome.stopped(result.stop_reason, result.message), found)
 
 
 def _priced_groups(free: Session, first: Result, found: Found | None) -> Result:

@@ -39,7 +39,12 @@ from kanon_milp.methods.phases import Phase
 from kanon_milp.methods.progress import live, telling
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session, limit_of
-from kanon_milp.methods.side_constraints import has_free_problem, solve_free_first
+from kanon_milp.methods.side_constraints import (
+    has_free_problem,
+    has_number_first,
+    solve_free_first,
+    solve_number_first,
+)
 from kanon_milp.methods.table_pool import checked_pool, solve_pool
 from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.assignment import RowGroups
@@ -162,14 +167,14 @@ def solve(
         limit = limit_of(clock, options, stop)
         threads = options.threads if options.threads == 1 or can_begin_processes() else 1
 
-        def begun(problem: Problem) -> Session:
+        def begun(problem: Problem, *, listed: bool = True) -> Session:
             try:
                 prepared = presolve(
                     problem,
                     clock,
                     reduced=chosen.reduced,
                     merge=True,
-                    enumerated=named is None or named.candidates or bool(side_constraints(problem)),
+                    enumerated=listed and (named is None or named.candidates or bool(side_constraints(problem))),
                     small_groups=named is not None and named.small_groups and not side_constraints(problem),
                     priced=named is None or named.name == "search",
                     limit=limit,
@@ -206,6 +211,8 @@ def solve(
             result = session.end_infeasible() if instance.obstacle is not None else runs.groups.run(session)
         elif (named is None or named.free_first) and has_free_problem(problem):
             result = solve_free_first(problem, begun, _solved)
+        elif (named is None or named.name == "milp") and has_number_first(problem):
+            result = solve_number_first(problem, begun, lambda session: _solved(session, named=named))
         else:
             result = _solved(begun(problem), named=named)
         if tuned.unused:

@@ -61,11 +61,7 @@ def refuse_side_constraints(problem: Problem, types: RowTypes) -> str | None:
     """
     if problem.min_groups is not None and problem.min_groups > types.n:
         return f"min_groups = {problem.min_groups} is larger than the number of rows ({types.n})"
-    table_group = table_as_group(types)
-    least = [(max(1, least_rows(each, table_group)), each.exempts) for each in problem.requirements]
-    size = max(rows for rows, _ in least)
-    exempt = problem.suppressed_rows == "exempt"  # one group then may be smaller
-    smallest = max((rows for rows, is_k in least if not is_k), default=1) if exempt else size
+    size, smallest = _sizes(problem, types)
     if problem.min_groups is not None and size * (problem.min_groups - 1) + smallest > types.n:
         return f"min_groups = {problem.min_groups} is too many groups of {size} rows or more for {types.n} rows"
     if problem.exact_cost_bound is None:
@@ -79,6 +75,29 @@ def refuse_side_constraints(problem: Problem, types: RowTypes) -> str | None:
                 f"above the cost bound of {in_words(problem.exact_cost_bound)}"
             )
     return None
+
+
+def numbers_of_groups(problem: Problem, types: RowTypes) -> tuple[int, int]:
+    """How many groups a table that satisfies the side constraints has at least, and at most, by counts of rows alone;
+    for a problem that is not refused by these (`refuse_side_constraints`)."""
+    size, smallest = _sizes(problem, types)
+    low, high = problem.min_groups or 1, max(types.n - smallest, 0) // size + 1
+    high = min(high, problem.most_groups or high)
+    fewest, other = low, high  # the more groups there are, the fewer rows need lose something
+    while problem.exact_cost_bound is not None and fewest < other:
+        middle = (fewest + other) // 2
+        lose, each_loses = _losing_rows(problem, types, size, middle)
+        fewest, other = (middle + 1, other) if lose * each_loses > problem.exact_cost_bound else (fewest, middle)
+    return fewest, high
+
+
+def _sizes(problem: Problem, types: RowTypes) -> tuple[int, int]:
+    """How many rows each group has at least, and one group that may be smaller."""
+    table_group = table_as_group(types)
+    least = [(max(1, least_rows(each, table_group)), each.exempts) for each in problem.requirements]
+    size = max(rows for rows, _ in least)
+    exempt = problem.suppressed_rows == "exempt"
+    return size, max((rows for rows, is_k in least if not is_k), default=1) if exempt else size
 
 
 def _losing_rows(problem: Problem, types: RowTypes, size: int, most: int | None) -> tuple[int, Fraction]:

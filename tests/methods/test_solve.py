@@ -315,8 +315,9 @@ def test_a_model_that_does_not_fit_into_memory_is_not_declared(monkeypatch: pyte
     assert late.verified
     assert "to declare" in late.message
     monkeypatch.setattr(resources, "available_bytes", lambda: 1000)
-    counted = km.solve(km.Problem(table, [km.KAnonymity(2)], objective="max_groups"))
-    assert (counted.stop_reason, exit_code(counted), counted.proof, counted.verified) == ("error", 4, "none", True)
+    alike = km.Table.from_frame(pl.DataFrame({"a": ["x"] * 6}), ["a"])  # two groups at most; counts of rows say three
+    counted = km.solve(km.Problem(alike, [km.KAnonymity(2)], objective="max_groups"))
+    assert (counted.stop_reason, exit_code(counted), counted.proof, counted.verified) == ("error", 4, "bound", True)
     monkeypatch.setattr(resources, "available_bytes", lambda: 100)
     with pytest.raises(km.InputError, match="Not enough memory to examine all 2 patterns"):
         km.build_model(km.Problem(table, [km.KAnonymity(2)]))
