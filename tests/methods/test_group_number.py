@@ -82,9 +82,7 @@ def test_what_counts_of_rows_prove_is_true(seed: int, monkeypatch: pytest.Monkey
     """Also where candidates are too many to be listed, and the table is that of the least loss."""
     draw, objective = Random(f"objectives-{seed}"), ("min_groups", "max_groups")[seed % 2]
     sides = ({}, {"min_groups": 2}, {"max_groups": 2}, {"cost_bound": 5}, {"cost_bound": 8, "max_groups": 3})[seed % 5]
-    case = replace(
-        drawn_case(draw, (3, 8), sides=False), sides={**sides, "objective": objective}
-    )
+    case = replace(drawn_case(draw, (3, 8), sides=False), sides={**sides, "objective": objective})
     best, problem = truth(case).best, case.problem()
     if refuse_side_constraints(problem, types_of(problem, compress_table(problem))) is not None:
         assert best is None
