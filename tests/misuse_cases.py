@@ -161,7 +161,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
     "JournalistRisk": (
         km.JournalistRisk,
         {"journalist_risk": "0.09", "population": pl.DataFrame({"a": ["1"]})},
-        {"journalist_risk": "whole float", "population": "frame"},
+        {"journalist_risk": "whole float", "population": "frame table"},
     ),
     "KAnonymity": (km.KAnonymity, {"k": 2}, {"k": "whole", "quasi_identifiers": "none whole text set"}),
     "LDiversity": (

@@ -275,7 +275,7 @@ def solve(
         if database is not None and result.table is not None and result.verified:
             display.say(f'written to table "{to_table}" of {database}')
         if save_model is not None:
-            display.say(f"model file: {save_model}")
+            display.say(f"model file written to {save_model}")
         if show and result.table is not None:
             display.show_groups(result)
     if stop.is_set():

@@ -382,7 +382,7 @@ def _with_delimiter(path: Path, head: str, more: bool, fmt: CsvFormat) -> CsvFor
         return fmt
     if len(fitting) == 1:
         fmt = replace(fmt, delimiter=fitting[0], found=(*fmt.found, "delimiter"))
-        note = f"{path}: its columns are divided by {spoken(fmt.delimiter)} (name another delimiter by --delimiter)"
+        note = f"{path}: its columns are divided by {spoken(fmt.delimiter)}"
     else:
         said = " and ".join(map(spoken, fitting))
         note = f"{path}: {said} divide its rows evenly; {spoken(fmt.delimiter)} was taken for the delimiter"

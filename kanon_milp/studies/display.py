@@ -225,13 +225,22 @@ def _model(result: Result) -> str:
         return f"{candidates}, {counted(variables, 'variable')}, {counted(constraints, 'constraint')}"
     if result.before.candidates == 1 and result.proof not in ("optimal", "infeasible"):
         return "no model was solved"  # the groups are not of that candidate
+    if _proven_by_pool(result):
+        return f"{candidates}; the pool has a model of its own"
     none = "no model was needed" if result.proof in ("optimal", "infeasible") else "no model was solved"
     return f"{candidates}; {none}"
+
+
+def _proven_by_pool(result: Result) -> bool:
+    """Whether what is proven comes from the model of the pool alone."""
+    return result.pool is not None and result.pool.proof != "none" and not result.after.variables
 
 
 def _solver(result: Result) -> str:
     solver, seconds = result.solver, result.seconds
     total = f"{seconds['total']:.2f} s in all"
+    if solver.name == NO_SOLVER and _proven_by_pool(result):
+        return f"none for the first table (method {solver.method}), one for the pool, {total}"
     if solver.name == NO_SOLVER:
         return f"none (method {solver.method}), {total}"
     if solver.method == "milp" and not result.after.variables:

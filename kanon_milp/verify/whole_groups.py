@@ -7,12 +7,13 @@ cell, and the loss is the NCP of the cells. Groups are those of rows that are re
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -25,6 +26,7 @@ from kanon_milp.verify.foreign import read_foreign
 from kanon_milp.verify.numbers import exact, ncp, numberings, numbers_in, ranged
 from kanon_milp.verify.tables import Original, list_rows
 
+T = TypeVar("T")
 PLAIN = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 SHORT = Fraction(1, 10**14)  # of a number: what 15 significant digits leave open
 POWERS = {"sse": 2, "l1": 1}
@@ -64,7 +66,7 @@ def check_groups(table: Original, recoding: Any, released: pl.DataFrame, of_row:
         varied = {name: variation(column, power) for name, column in columns.items()}
         scale = {name: weight / varied[name] if varied[name] else Fraction(0) for name, weight in scale.items()}
     centres = {name: _centres(column, groups, centre) for name, column in columns.items()}
-    cells = {name: [numbers_in(cell) for cell in released[name].to_list()] for name in columns}
+    cells = {name: _each_once(numbers_in, released[name].to_list()) for name in columns}
     violations = []
     if centre == "member":
         centres, wrong = _members(columns, cells, groups)
@@ -123,7 +125,7 @@ def numbers_of_column(table: Original, name: str) -> list[Fraction]:
     """The numbers of a column, row by row."""
     values = table.keys[name].to_list()
     if table.frame.schema[name].is_numeric() and all(value is not None and PLAIN.fullmatch(value) for value in values):
-        return [Fraction(value) for value in values]
+        return _each_once(Fraction, values)
     ways = numberings([value for value in dict.fromkeys(values) if value is not None])
     if len(ways) != 1 or any(value not in ways[0] for value in values):
         raise InputError(f'{table.source}: column "{name}": not all values are numbers of which it is clear which')
@@ -139,33 +141,55 @@ def variation(column: Sequence[Fraction], power: int) -> Fraction:
 
 
 def _centres(column: Sequence[Fraction], groups: Sequence[Sequence[int]], centre: str) -> list[Fraction]:
-    found = []
+    found, (numbers, unit) = [], _integers(column)
     for rows in groups:
-        inside = [column[row] for row in rows]
+        inside = [numbers[row] for row in rows]
         if centre == "mean":
-            found.append(sum(inside, Fraction(0)) / len(inside))
+            found.append(Fraction(sum(inside), len(inside) * unit))
         else:
             inside.sort()
-            found.append((inside[(len(inside) - 1) // 2] + inside[len(inside) // 2]) / 2)
+            found.append(Fraction(inside[(len(inside) - 1) // 2] + inside[len(inside) // 2], 2 * unit))
     return found
 
 
 def _around(
     column: Sequence[Fraction], groups: Sequence[Sequence[int]], centres: Sequence[Fraction], power: int
 ) -> Fraction:
-    total = Fraction(0)
+    total, (numbers, unit) = Fraction(0), _integers(column)
     for rows, centre in zip(groups, centres, strict=True):
-        total += sum((abs(column[row] - centre) ** power for row in rows), Fraction(0))
-    return total
+        at = centre * unit
+        a, b = at.numerator, at.denominator
+        total += Fraction(sum(abs(numbers[row] * b - a) ** power for row in rows), b**power)
+    return total / unit**power
+
+
+def _integers(column: Sequence[Fraction]) -> tuple[list[int], int]:
+    """The numbers as integral multiples of 1/unit, and the unit: sums of fractions take many times as long."""
+    unit = math.lcm(*{number.denominator for number in column})
+    return [int(number * unit) if unit > 1 else number.numerator for number in column], unit
+
+
+def _each_once(read: Callable[[Any], T], cells: Sequence[Any]) -> list[T]:
+    """What is read from each cell; cells that are alike are read once, and give the same object."""
+    known: dict[Any, T] = {}
+    for cell in cells:
+        if cell not in known:
+            known[cell] = read(cell)
+    return [known[cell] for cell in cells]
 
 
 def _far(cells: Sequence[list[Fraction]], centres: Sequence[Fraction], groups: Sequence[Sequence[int]]) -> list[int]:
     """The rows whose cells are not their centres, rounded to as many decimals as the column has."""
-    half = Fraction(1, 2 * 10 ** max((_decimals(number) for each in cells for number in each), default=0))
+    different = {id(each): each for each in cells}
+    half = Fraction(1, 2 * 10 ** max((_decimals(number) for each in different.values() for number in each), default=0))
     wrong = []
     for rows, centre in zip(groups, centres, strict=True):
         allowed = max(half, SHORT * abs(centre))
-        wrong += [row for row in rows if not any(abs(number - centre) <= allowed for number in cells[row])]
+        near = {
+            cell: any(abs(number - centre) <= allowed for number in different[cell])
+            for cell in {id(cells[row]) for row in rows}
+        }
+        wrong += [row for row in rows if not near[id(cells[row])]]
     return sorted(wrong)
 
 

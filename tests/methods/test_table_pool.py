@@ -20,6 +20,7 @@ from present import present
 
 import kanon_milp as km
 from kanon_milp.methods.further import Pool
+from kanon_milp.studies.display import show_result
 
 NAMES = ["q0", "q1"]
 AS_LARGE = {"open_model.pairs": 1, "pool.searches": 1}
@@ -237,3 +238,14 @@ def test_a_model_file_says_what_is_wrong_with_its_pool(tmp_path: Path, entry: st
     refused = run("solve", model)
     assert refused.returncode == 2
     assert said in refused.stderr
+
+
+def test_what_proves_a_pool_of_a_method_without_proof_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    frame = pl.DataFrame({"a": ["1", "1", "2", "2"], "b": ["x", "y", "x", "y"]})
+    result = km.solve(km.Problem(km.Table.from_frame(frame, ["a", "b"]), km.KAnonymity(2)), method="greedy", pool=2)
+    show_result(result, "people", None)
+    said = " ".join(capsys.readouterr().out.split())
+    assert result.proof == "optimal"
+    assert "the pool has a model of its own" in said
+    assert "none for the first table (method greedy), one for the pool" in said
+    assert "no model was needed" not in said

@@ -31,7 +31,7 @@ def test_what_was_asked_is_written_as_a_model_file(tmp_path: Path) -> None:
     data = ["--data", str(tmp_path / "data/people $1.csv"), *ASKED]
     first = run("solve", *data, "--method", "greedy", "--out", str(out[0]), "--save-model", str(saved))
     assert first.returncode == 4, first.stderr
-    assert f"model file: {saved}" in first.stdout
+    assert f"model file written to {saved}" in first.stdout
     second = run("solve", str(saved), "--out", str(out[1]))
     assert second.returncode == 4, second.stderr  # by the same method
     assert (out[0] / "anonymized.csv").read_bytes() == (out[1] / "anonymized.csv").read_bytes()
