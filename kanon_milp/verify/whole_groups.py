@@ -160,7 +160,8 @@ def _around(
         at = centre * unit
         a, b = at.numerator, at.denominator
         total += Fraction(sum(abs(numbers[row] * b - a) ** power for row in rows), b**power)
-    return total / unit**power
+    around: Fraction = total / unit**power
+    return around
 
 
 def _integers(column: Sequence[Fraction]) -> tuple[list[int], int]:
