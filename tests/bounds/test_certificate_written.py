@@ -182,6 +182,7 @@ def test_a_certificate_claims_all_that_its_checker_proves() -> None:
     assert certify_required(problem, instance, point).bound < certificate.bound
 
 
+@pytest.mark.full
 def test_requirements_about_values_have_a_certificate_beyond_the_list_of_level_vectors() -> None:
     rng = Random(3)
     names = [f"q{j}" for j in range(21)]

@@ -79,6 +79,7 @@ def test_k_anonymity_is_t_closeness_of_distinct_values(case: Any, data: st.DataO
     assert value(km.solve(distinct.problem([km.KAnonymity(k)]))) == optimum(case.rows, k, **distinct.case.judged())
 
 
+@pytest.mark.full
 @given(sensitive_cases(["p"], max_rows=9))
 @settings(relaxed, max_examples=examples(12, 2))
 def test_requirements_that_ask_for_nothing_are_1_anonymity(case: SensitiveCase) -> None:
@@ -122,6 +123,7 @@ def rising(values: Sequence[Fraction | None]) -> bool:
     return as_numbers == sorted(as_numbers)
 
 
+@pytest.mark.full
 @given(sensitive_cases(["p"], max_rows=9, sides=False))
 @settings(relaxed, max_examples=examples(12, 3))
 def test_the_optimum_rises_with_p_and_l_and_falls_with_t(case: SensitiveCase) -> None:

@@ -120,6 +120,7 @@ def test_what_ends_a_model_from_below_does_not_end_the_run(monkeypatch: pytest.M
     assert result.stop_reason not in ("gap_limit", "optimal")
 
 
+@pytest.mark.full
 def test_what_costs_no_more_than_the_bound_is_tried_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """As one model; only without a proof, the search begins."""
     searched: list[int] = []
@@ -238,6 +239,7 @@ def test_counted_work_gives_the_same_table_each_time(threads: int) -> None:
     assert runs[0].stop_reason == runs[1].stop_reason
 
 
+@pytest.mark.full
 def test_cpsat_counts_its_work_without_nodes() -> None:
     problem = census_problem(40, 4, Q8[:6])
     runs = [km.solve(problem, "cpsat", method="search", iteration_limit=2) for _ in range(2)]

@@ -139,6 +139,7 @@ def test_a_requirement_of_ones_own_is_searched_by_what_it_says_of_itself(own: km
     assert not isinstance(own, FewBigGroups) or (groups % 2 == 0).all()
 
 
+@pytest.mark.full
 def test_cuts_raise_its_bound_and_lead_it_to_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
     """With no core problem: what proves more than the required bound are cuts."""
     random = np.random.default_rng(0)

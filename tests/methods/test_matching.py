@@ -143,6 +143,7 @@ def test_each_way_to_the_end_gives_the_optimum(name: str, small: tuple[km.Proble
     assert solved(problem, parameters=others).require_optimal().objective == expected
 
 
+@pytest.mark.full
 def test_where_groups_are_too_many_the_direct_model_ends_it() -> None:
     for problem in (census_problem(80, 2), diversity(60)):
         result = solved(problem, parameters=NO_GROUPS)
@@ -150,6 +151,7 @@ def test_where_groups_are_too_many_the_direct_model_ends_it() -> None:
         assert result.phases[-1].name == "early model"
 
 
+@pytest.mark.full
 def test_where_groups_are_too_many_within_a_limit_the_hybrid_method_goes_on() -> None:
     for problem in (census_problem(80, 2), diversity(40)):
         result = solved(problem, time_limit=60, parameters=NO_GROUPS)

@@ -82,6 +82,7 @@ def test_it_is_the_same_each_time_where_work_is_counted() -> None:
     assert present(one.groups).tolist() == present(other.groups).tolist()
 
 
+@pytest.mark.full
 def test_auto_prices_within_a_limit_and_ends_with_it() -> None:
     points: list[float | None] = []
     found = km.solve(table(600), time_limit=4, on_progress=lambda point: points.append(point.bound))

@@ -144,6 +144,7 @@ def agrees_with_one_model(patch: pytest.MonkeyPatch, solve: Callable[[CoreProble
     assert result.require_optimal().objective == km.solve(problem, method="milp").require_optimal().objective
 
 
+@pytest.mark.full
 def test_after_a_trial_that_has_not_ended_the_search_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """The next one is later, and the last model has all the time."""
     limits, turns = list[Limit](), list[int]()

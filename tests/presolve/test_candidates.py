@@ -6,6 +6,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from oracle import released_rows
 from strategies import Case, cases
@@ -74,6 +75,7 @@ def test_dominance_leaves_exactly_the_undominated(case: Case) -> None:
         assert (g in keep) == (not dominators or bool(before.exempt[g]))
 
 
+@pytest.mark.full
 def test_adult_has_its_measured_numbers_of_candidates(data_folder: Path) -> None:
     table = km.Table.from_frame(km.datasets.load("adult"), Q8)
     instance = prepare(km.Problem(table, [km.KAnonymity(5)]))
