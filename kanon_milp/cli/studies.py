@@ -317,16 +317,16 @@ def bench_run(
 @bench.command("fuzz", cls=Command, epilog=examples("bench fuzz --solver highs --minutes 10 --out finds"))
 def bench_fuzz(
     solver: Annotated[str, typer.Option(metavar="NAME", help="As for solve --solver.")],
-    minutes: Annotated[float, typer.Option(metavar="M", help="How long.", min=0)] = 10,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of what is found.")] = Path("out") / "fuzz",
+    minutes: Annotated[float, typer.Option(metavar="M", help="Time in minutes.", min=0)] = 10,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the finds.")] = Path("out") / "fuzz",
     seed: options.Seed = 0,
     option: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="An option for the solver, as it is; may be repeated."),
+        typer.Option(metavar="NAME=VALUE", help="Option that goes to the solver unchanged; may be repeated."),
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Try random models on a solver, and make those small on which it is wrong.
+    """Look for models that a solver gets wrong, and reduce them.
 
     Its claims are compared with checked points of other solvers, and with planted optima. Exit codes: 0 nothing was
     found; 1 something was; 2 bad usage or input; 5 interrupted.

@@ -194,7 +194,7 @@ class JournalistRisk(Requirement):
             "the file of the population",
             option="--population",
             metavar="FILE",
-            help="Those among whom somebody looks, with the quasi-identifiers; for --journalist-risk.",
+            help="Table of the population, with the quasi-identifiers, for --journalist-risk.",
         ),
     }
     against: ClassVar[str] = "linkage by somebody who does not know whether a person is in the table"
