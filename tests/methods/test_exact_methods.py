@@ -69,7 +69,17 @@ def test_six_types_of_any_number_of_rows_and_columns() -> None:
     assert found.exact_objective == 4 * min(differ)  # with two rows of the type that is nearest
 
 
-@pytest.mark.parametrize("seed", [120, *range(11)])  # 120: kinds of several row types, one of which costs nothing
+def test_what_stays_of_a_kind_of_several_row_types_is_one_group() -> None:
+    """ax and ay are alike where q costs nothing; the row that the two of bx do not need is none of its own."""
+    rows = [("a", "x")] * 30 + [("a", "y")] * 30 + [("b", "x")] * 2
+    table = km.Table.from_frame(pl.DataFrame(rows, schema=["p", "q"], orient="row"), ["p", "q"])
+    found = km.solve(km.Problem(table, km.KAnonymity(4), km.Suppression({"q": 0})), method="subset_dp")
+    assert found.verified
+    assert found.is_optimal
+    assert found.exact_objective == 4
+
+
+@pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("suppressed_rows", ["strict", "exempt"])
 def test_the_kernel_keeps_the_optimum(seed: int, suppressed_rows: SuppressedRows) -> None:
     draw = random.Random(seed)
