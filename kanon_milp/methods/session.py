@@ -34,16 +34,25 @@ from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import Capability, OnProgress, SolverAdapter, SolverOptions
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import Limit
-from kanon_milp.system.parameters import Parameters
+from kanon_milp.system.parameters import Parameters, number, parameters
 from kanon_milp.verify import verify
 
 VALUE_SECONDS = 4e-5  # for a value of a column, to see whether it could be more specific: twice what 1,200,000 took
 JOINT_SECONDS = 3e-7  # the same for two joint values, sensitive ones or persons, of a group
-FIRST_SHARE, FIRST_SECONDS = 0.1, 1.0  # of the time that is left, and at least, for a first table
-# under requirements about values, of which greedy is slow, and what others make of a short time worse than what it has
-VALUED_SHARE, VALUED_SECONDS = 0.8, 20.0  # of the time that is left for it, up to so many seconds
-MONDRIAN_SHARE = 0.3  # of it, for one by Mondrian, where greedy was cut short
 NO_COMMON_ROW = "the mask has no pattern under which the rows of some group are alike; another method may find a table"
+
+
+@parameters("greedy_table")
+@dataclass(frozen=True)
+class GreedyTableParams:
+    """The table that all begins with, by greedy, which is slow under requirements about values; but what else makes
+    something of a short time is worse there."""
+
+    share: float = number(0.1, "of the time left", most=1)
+    seconds: float = number(1.0, "seconds, at least")
+    value_share: float = number(0.8, "of the time left, under requirements about values", most=1)
+    value_seconds: float = number(20.0, "seconds of that, at most")
+    mondrian_share: float = number(0.3, "of the time left, for one by Mondrian, where greedy was cut short", most=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,8 +113,9 @@ class Session:
         if self.known is not None and given is None:
             return self.known
         with self.clock.step("search"):
-            least = min(VALUED_SHARE * self.limit.left, VALUED_SECONDS) if self.problem.attributes else 0.0
-            limit = self.limit.share(FIRST_SHARE, max(FIRST_SECONDS, least))
+            params, valued = self._greedy_params, bool(self.problem.attributes)
+            least = min(params.value_share * self.limit.left, params.value_seconds) if valued else 0.0
+            limit = self.limit.share(params.share, max(params.seconds, least))
             found = greedy(self.instance, limit)
             if limit.over and not self.limit.over and not groups_not_alone(self.problem):
                 found = self._without_candidates(found)
@@ -118,10 +128,14 @@ class Session:
             return found
         return given
 
+    @property
+    def _greedy_params(self) -> GreedyTableParams:
+        return self.parameters.of(GreedyTableParams)
+
     def _without_candidates(self, best: Assignment | None) -> Assignment | None:
         """The best of a table by greedy that was cut short and of those that need no candidates, which may be so many
         that the level vectors are sooner gone through, or the rows divided."""
-        for partition in self.quick_partitions(self.limit.share(FIRST_SHARE)):
+        for partition in self.quick_partitions(self.limit.share(self._greedy_params.share)):
             found = assignment_of_groups(
                 self.prepared, partition.of_rows(self.problem.table, self.prepared.before.types)
             )
@@ -137,7 +151,7 @@ class Session:
             if partition is not None:
                 yield partition
         if limit.over and self.problem.merge_closed:
-            partition = mondrian_partition(self.prepared.before, self.limit.share(MONDRIAN_SHARE))
+            partition = mondrian_partition(self.prepared.before, self.limit.share(self._greedy_params.mondrian_share))
             if partition is not None:
                 yield partition
 

@@ -61,6 +61,7 @@ MODULES: tuple[str, ...] = (
     "methods.required_phases",
     "methods.required_search",
     "methods.scheduler",
+    "methods.session",
     "methods.several_sets",
     "methods.sizes_phases",
     "methods.some_patterns",
