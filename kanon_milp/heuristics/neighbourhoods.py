@@ -42,6 +42,9 @@ class NeighbourhoodParameters:
     counted_pairs: int = number(
         2_000, "the same where work is counted, and none is larger: 50 nodes of 6,000 may take a minute", least=1
     )
+    counted_emd_entries: int = number(
+        2_500, "of the matrix of one under t-closeness where work is counted: the root of 5,500 takes minutes", least=1
+    )
     seconds: float = number(3.0, "for one of these at most: on Adult what takes longer is rarely worth it; 0: none")
     seen_seconds: float = number(8.0, "for one over the pairs of the tables that annealing has seen at most")
     first_entries: int = number(60, "(row type, group) that the first one frees under requirements", least=1)

@@ -31,7 +31,7 @@ from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.part import Moving, Part, viable_pairs
 from kanon_milp.presolve.ragged import Ragged, indptr_of
 from kanon_milp.solvers.adapter import SolverAdapter
-from kanon_milp.solvers.call import SolverOptions
+from kanon_milp.solvers.call import SolverOptions, StopReason
 from kanon_milp.solvers.model import LinearModel
 from kanon_milp.system.arrays import Flags, Floats, Ints
 from kanon_milp.system.limit import Limit
@@ -263,11 +263,12 @@ class _Table(Rebuildable[Neighbourhood, Answer]):
         self,
         landscape: Landscape,
         table: Assignment,
-        limit: Limit,
+        effort: Effort,
         random: np.random.Generator,
         on_better: Callable[[Assignment], None],
+        params: NeighbourhoodParameters,
     ) -> None:
-        self._landscape, self.table, self._limit = landscape, table, limit
+        self._landscape, self.table, self._limit, self._params = landscape, table, effort, params
         self._random, self._on_better = random, on_better
         self.groups = landscape.instance.candidates.count
         self._columns: dict[Neighbourhood, Ints] = {}  # of the pairs of those that are being solved
@@ -294,6 +295,9 @@ class _Table(Rebuildable[Neighbourhood, Answer]):
         """The model is declared here, since what is required may be a user's own."""
         model = self._limit.call(declare, hood)
         self._columns[hood] = model.columns
+        instance, entries = self._landscape.instance, model.linear.A.nnz
+        if self._limit.counted and instance.limits_emd and entries > self._params.counted_emd_entries:
+            return _left_out
         options = adapter.suited(options, FORMULATIONS["strong"].tune(hood.part))
         return partial(_solve, model.linear, adapter, options, model.start(hood.start, sizes=True))
 
@@ -325,9 +329,14 @@ def rebuild(
     """Improve a table that satisfies all requirements by neighbourhoods (`search_neighbourhoods`). on_better: called
     after each improvement. Returns the table, and whether with these pairs nothing is better."""
     sizes = sizes or Sizes.of(params)
-    cutting = _Table(landscape, table, effort, np.random.default_rng(seed), on_better)
+    cutting = _Table(landscape, table, effort, np.random.default_rng(seed), on_better, params)
     done = search_neighbourhoods(cutting, adapter, options, pool, effort, seed + 1, sizes, params)
     return cutting.table, done
+
+
+def _left_out(interrupt: threading.Event | None = None) -> Answer:
+    """Of a model that would take too long."""
+    return Answer(StopReason.NODE_LIMIT, None, None, (), "", 0.0)
 
 
 def _solve(

@@ -74,12 +74,6 @@ def few_options(instance: Instance, params: RestrictedModelParams) -> bool:
     return instance.candidates.pairs <= params.few_options * instance.types.count
 
 
-def limits_emd(instance: Instance) -> bool:
-    """Whether the cost of moving sensitive values is limited, as by t-closeness: models of that take longer."""
-    requirements, table = instance.problem.requirements, instance.table_group
-    return any(fact.emd is not None for each in requirements for fact in facts_of(each, table))
-
-
 def beyond_solvers(instance: Instance) -> bool:
     """Whether the limits of t-closeness need coefficients that floating point does not hold exactly, so that no solver
     is given a model of them."""

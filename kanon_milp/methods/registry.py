@@ -29,7 +29,7 @@ from kanon_milp.methods.arguments import (
 from kanon_milp.methods.fpt import solve_fpt
 from kanon_milp.methods.group_heuristics import solve_cuts, solve_k_member, solve_mdav, solve_univariate, solve_vmdav
 from kanon_milp.methods.group_session import GroupSession
-from kanon_milp.methods.phases import Estimate, RestrictedModelParams, beyond_solvers, few_options, limits_emd
+from kanon_milp.methods.phases import Estimate, RestrictedModelParams, beyond_solvers, few_options
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
 from kanon_milp.presolve.infeasibility import side_constraints
@@ -429,7 +429,7 @@ def estimates(
     pairs, few = instance.candidates.pairs, few_options(instance, model)
     sizes_only = problem.size_only
     # where no network is left, the solver is slow
-    pair_seconds = params.emd_pair_seconds if limits_emd(instance) else params.slow_pair_seconds
+    pair_seconds = params.emd_pair_seconds if instance.limits_emd else params.slow_pair_seconds
     slow = time_limit is not None and not problem.network and pairs * pair_seconds > time_limit
     if time_limit is not None and (sizes_only or slow or not (problem.network or few)):
         large = pairs >= params.limited_pairs

@@ -36,7 +36,6 @@ from kanon_milp.methods.phases import (
     Phase,
     RestrictedModelParams,
     few_options,
-    limits_emd,
 )
 from kanon_milp.methods.required_cuts import RequiredCuts
 from kanon_milp.methods.required_search import RequiredSearch
@@ -182,7 +181,7 @@ class Turns:
         self.rises, self.falls, self.fruitless = 0.0, 0.0, 0
         self.model_is_due, self.bound_is_due = False, True
         trial, few = known.get(TrialParams), few_options(known.instance, known.get(RestrictedModelParams))
-        pair_seconds = trial.few_emd_pair_seconds if limits_emd(known.instance) else trial.few_pair_seconds
+        pair_seconds = trial.few_emd_pair_seconds if known.instance.limits_emd else trial.few_pair_seconds
         self._few = few
         self.trial = ModelTrial(known.session.clock.began, pair_seconds if few else None, trial)
 

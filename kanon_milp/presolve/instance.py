@@ -19,7 +19,7 @@ from kanon_milp.presolve.ragged import Ragged
 from kanon_milp.presolve.row_types import RowTypes, compress
 from kanon_milp.problem.column_values import mixed_key
 from kanon_milp.problem.hierarchies import ColumnLevels, Label
-from kanon_milp.problem.privacy.base import least_rows, releasable_candidates
+from kanon_milp.problem.privacy.base import facts_of, least_rows, releasable_candidates
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import Choice, Levels, Recoding, apply_recoding, recoded_columns
 from kanon_milp.problem.records import Group
@@ -184,6 +184,12 @@ class Instance:
     def smallest_size(self) -> int:
         """The smallest size κ ≥ 1 that all requirements together imply."""
         return max(1, *(least_rows(requirement, self.table_group) for requirement in self.problem.requirements))
+
+    @property
+    def limits_emd(self) -> bool:
+        """Whether the cost of moving sensitive values is limited, as by t-closeness: models of that take longer."""
+        facts = (fact for each in self.problem.requirements for fact in facts_of(each, self.table_group))
+        return any(fact.emd is not None for fact in facts)
 
     def sensitive_codes(self, attributes: Sequence[str]) -> tuple[Ints, list[tuple[Label, ...]]]:
         """Joint sensitive value of each row type as a number, int64 (t,), and the values in that order."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pytest
 from census import census
@@ -13,6 +16,7 @@ from sensitive_cases import SensitiveCase, sensitive_cases
 import kanon_milp as km
 from kanon_milp.heuristics.greedy import greedy, suppress_all
 from kanon_milp.heuristics.group_check import GroupCheck
+from kanon_milp.heuristics.neighbourhoods import DEFAULT
 from kanon_milp.heuristics.valued_neighbourhoods import Landscape, declare, rebuild, rows_of
 from kanon_milp.heuristics.worker_pool import Effort, InlinePool
 from kanon_milp.presolve.assignment import Assignment, expand
@@ -104,6 +108,21 @@ def test_what_does_not_satisfy_the_requirements_is_not_put_back() -> None:
     rows[first] = hood.part.types.counts[candidates.members[first]]
     assert hood.loss_of(rows) < hood.loss
     assert landscape.put_back(table, hood, rows) is None
+
+
+def test_a_counted_model_of_moved_values_that_is_too_large_is_left_out() -> None:
+    """Of t-closeness alone: the same limit has no effect on l-diversity."""
+    frame, few = census(40), replace(DEFAULT, counted_emd_entries=1)
+    table = km.Table.from_frame(frame, ["age", "race", "sex"], "disease")
+    for requirement, left_out in ((km.TCloseness("0.4"), True), (km.LDiversity(2), False)):
+        instance = reduce(prepare(km.Problem(table, [km.KAnonymity(2), requirement])))[-1].instance
+        start, effort = suppress_all(instance), Effort(neighbourhoods=2)
+        assert start is not None
+
+        table_of = partial(rebuild, everything(instance), start, HIGHS, SolverOptions(), InlinePool(), effort, 0)
+        usual, small = (table_of(lambda _: None, params=params)[0].cost for params in (DEFAULT, few))
+        assert usual < start.cost
+        assert small == (start.cost if left_out else usual)
 
 
 @pytest.mark.parametrize("solver", ["highs", "cbc"])
