@@ -70,6 +70,7 @@ class Domain:
 
     def __init__(self, values: Collection[Label]) -> None:
         self._values = [value for value in values if value is not None]
+        self._place: dict[Label, int] = {value: place for place, value in enumerate(self._values)}
         self._stripped: dict[str, list[str]] = {}
         for value in self._values:
             self._stripped.setdefault(value.strip(), []).append(value)
@@ -90,7 +91,7 @@ class Domain:
             found = set(meaning())
             if found.issuperset(originals):
                 kept = is_value and len(set(originals)) == 1
-                return Stands(tuple(value for value in self._values if value in found), kept)
+                return Stands(tuple(sorted(found, key=self._place.__getitem__)), kept)
         return None
 
     def is_value(self, cell: Label) -> bool:

@@ -113,14 +113,16 @@ def ncp(values: Sequence[str | None]) -> Callable[[Sequence[str | None]], Fracti
     """NCP of a cell that stands for some of these values: their share of the range, or of the number of values."""
     numbers = ranged(values)
     span = max(numbers.values()) - min(numbers.values()) if len(numbers) == len(values) else Fraction(0)
+    # fractions are compared once, not for each cell
+    order = {value: place for place, value in enumerate(sorted(numbers, key=numbers.__getitem__))}
 
     def penalty(some: Sequence[str | None]) -> Fraction:
         if len(some) < 2:
             return Fraction(0)
         if not span:
             return Fraction(len(some), len(values))
-        inside = [numbers[value] for value in some if value is not None]
-        return (max(inside) - min(inside)) / span
+        inside = [value for value in some if value is not None]
+        return (numbers[max(inside, key=order.__getitem__)] - numbers[min(inside, key=order.__getitem__)]) / span
 
     return penalty
 
