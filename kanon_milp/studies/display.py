@@ -162,10 +162,9 @@ def show_result(
             after = any(stage.goal == "loss" for stage in result.stages[1:])
             whether = "was optimized after it" if after else "was not what was optimized"
             grid.add_row("loss", f"{in_words(report.cost)}, which {whether}")
-        grid.add_row(
-            "suppressed",
-            f"{report.suppressed_cells:,} of {cells:,} cells ({100 * report.suppressed_cells / cells:.1f} %)",
-        )
+        if result.problem.group_cost is None or report.suppressed_cells:  # others change cells without suppressing them
+            share = f"{100 * report.suppressed_cells / cells:.1f} %"
+            grid.add_row("suppressed", f"{report.suppressed_cells:,} of {cells:,} cells ({share})")
         if lost := suppressed_everywhere(result):
             grid.add_row("lost", plain(lost))
         grid.add_row(
