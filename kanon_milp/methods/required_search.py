@@ -153,6 +153,7 @@ class RequiredSearch:
             if value <= last + (0 if quick else abs(last) / self.params.risen):
                 return None
         self._constructed_at = value
+        PricedCandidates.of(self.session.instance, leading)  # known from here on, and no part of the share
         part, params = _part(effort, self.params.construction_share), self.known.get(ConstructionParameters)
         new = construct(self.session.instance, leading, part, seed, params)
         self._construction_seconds = time.perf_counter() - began
