@@ -189,6 +189,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
             "takes": "",
             "candidates": "truth",
             "small_groups": "truth",
+            "free_first": "truth",
             "groups": "none",
         },
     ),
@@ -262,6 +263,18 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
             "model": "none",
         },
     ),
+    "export_series": (
+        km.export_series,
+        {"problem": PROBLEM, "path": "nowhere/model.mps", "random_weights": 2},
+        {
+            "problem": "",
+            "path": "",
+            "random_weights": "none whole",
+            "seed": "whole",
+            "formulation": "",
+            "weights": "none",
+        },
+    ),
     "import_solution": (
         km.import_solution,
         {"problem": PROBLEM, "path": "nowhere.sol"},
@@ -321,6 +334,11 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
         km.Formulation,
         {"name": "tried", "declare": print},
         {"name": "text", "declare": "", "reduced": "truth", "tune": "", "trust": ""},
+    ),
+    "register_reduction": (
+        km.register_reduction,
+        {"reduction": km.CandidateReduction("tried", lambda instance: np.ones(instance.candidates.count, np.bool_))},
+        {"reduction": "", "replace": "truth"},
     ),
     "register_formulation": (
         km.register_formulation,
@@ -544,6 +562,7 @@ DISTANCES: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] 
 }
 # what the package makes itself, errors, and what is no function
 MADE = {
+    "CandidateReduction",
     "GroupCost",
     "ModelSize",
     "Relaxation",

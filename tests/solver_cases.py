@@ -17,8 +17,8 @@ from kanon_milp.system.arrays import Floats
 
 INF = float("inf")
 # PuLP's way to SCIP holds Python's lock while it solves (no progress, no Ctrl-C) and takes a gap limit for an optimum;
-# the adapter `scip` is there instead
-LEFT_OUT = ("pulp:SCIP_PY",)
+# the adapter `scip` is there instead; GLPK gets no gaps from PuLP, so its word is no proof of anything
+LEFT_OUT = ("pulp:SCIP_PY", "pulp:GLPK_CMD")
 
 
 def all_adapters() -> dict[str, SolverAdapter]:

@@ -182,9 +182,9 @@ def test_wrong_results_are_seen(changed: dict[str, Any], said: str) -> None:
 
 def test_refusals_of_what_a_route_is_for_are_seen() -> None:
     case = Case((("a",), ("b",)), 1, None, (Fraction(1),), {}, {}, "strict", {"min_groups": 2})
-    portfolio = route("portfolio")
-    assert agrees(case, portfolio) == Verdict(refused=True)
-    assert agrees(case, replace(portfolio, refuses=frozenset())).wrong[0].startswith("refused: ")
+    greedy = route("greedy")
+    assert agrees(case, greedy) == Verdict(refused=True)
+    assert agrees(case, replace(greedy, refuses=frozenset())).wrong[0].startswith("refused: ")
 
 
 def test_wrong_tables_are_seen() -> None:

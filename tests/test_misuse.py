@@ -155,6 +155,7 @@ def test_what_is_right_is_taken() -> None:
             "PatternMask.read",
             "datasets.load",
             "export_model",
+            "export_series",
             "import_solution",
             "read_model",
             "read_table",

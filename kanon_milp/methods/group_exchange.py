@@ -124,7 +124,7 @@ def import_groups(
     columns = {**{name: j for j, name in enumerate(variables)}, CONSTANT: -1}
     ends = {f"{name}{end}" for name in constraints for end in ("", "_lo", "_up")}
     found = read_solution(path, columns, linear.variables, ends)
-    session = GroupSession(GroupInstance.of(problem), get("highs"), SolverOptions(), clock, "import")
+    session = GroupSession(GroupInstance.of(problem), get(), SolverOptions(), clock, "import")
     session.tracker.better(session.instance.table(declared.groups(found.x, str(path))))
     message = f"the table of a solution that {found.solver} has written; what the solver proved is not known"
     result = session.finish("imported", message)

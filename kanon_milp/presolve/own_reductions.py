@@ -35,6 +35,9 @@ def _checked(reduction: object, what: str) -> CandidateReduction:
     if not isinstance(reduction, CandidateReduction):
         raise wrong(what, "a CandidateReduction(name, keep)", reduction)
     text(reduction.name, "name of the reduction")
+    for each, function in (("keep", reduction.keep), ("valid", reduction.valid)):
+        if not callable(function):
+            raise wrong(f'reduction "{reduction.name}": {each}', "a function", function)
     return reduction
 
 

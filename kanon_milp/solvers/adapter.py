@@ -33,6 +33,7 @@ from kanon_milp.solvers.call import (
     Watch,
 )
 from kanon_milp.solvers.model import LinearModel, beyond_floats, check_numbers, complaint, complete_point, usable_start
+from kanon_milp.solvers.search_log import SearchLog
 from kanon_milp.system.arrays import Floats
 
 MAX_SEED = 2**31 - 1
@@ -94,8 +95,8 @@ class SolverAdapter:
     option_names: its names of fields of `SolverOptions`; always: options of its own for every call; settings: for what
     is known of a model. alternatives: options by which it solves in another way, for a second look at its own claims.
     engine: the name of the solver inside, where several adapters reach the same one. confirms: its place among those
-    that look at the claims of others, the lowest first; None for one that is not asked to. confuses: whether it may say
-    "infeasible" of a model that is unbounded.
+    that look at the claims of others, the lowest first; None for one that is not asked to. search_log: how its log says
+    what the search did. confuses: whether it may say "infeasible" of a model that is unbounded.
     """
 
     name: str
@@ -111,6 +112,7 @@ class SolverAdapter:
     alternatives: ClassVar[tuple[Mapping[str, object], ...]] = ()
     engine: str = ""
     confirms: ClassVar[int | None] = None
+    search_log: ClassVar[SearchLog | None] = None
     confuses: ClassVar[bool] = False
 
     def installed(self) -> str:
@@ -144,6 +146,10 @@ class SolverAdapter:
     def with_executable(self, path: Path | str) -> SolverAdapter:
         """The same with the executable at this path."""
         raise InputError(f"the solver {self.name!r} takes no executable (found {path})")
+
+    def script(self, options: Mapping[str, object]) -> str:
+        """Lines of Python that solve model.mps by this solver alone, with its own options; "" where there are none."""
+        return ""
 
     def own_options(self, options: SolverOptions) -> dict[str, object]:
         """Its options in its own words, those last that go to it as they are."""

@@ -24,6 +24,7 @@ from kanon_milp.solvers.adapter import MAX_SEED, Capability, SolverAdapter
 from kanon_milp.solvers.call import RawResult, SolverCall, SolverOptions, StopReason, Watch
 from kanon_milp.solvers.model import LinearModel, complaint
 from kanon_milp.solvers.mps import mps_lines
+from kanon_milp.solvers.search_log import NUMBER, SearchLog
 from kanon_milp.system.arrays import Floats
 
 _PATIENCE = 2.5  # seconds between asking CBC to stop and killing it
@@ -48,6 +49,15 @@ class CbcAdapter(SolverAdapter):
     always: ClassVar = {"timeMode": "elapsed"}
     engine = name
     confirms = 3
+    search_log = SearchLog(
+        re.compile(
+            rf"Cbc0010I After (?P<node>\d+) nodes.*best possible (?P<bound>{NUMBER}) \((?P<seconds>{NUMBER}) sec"
+        ),
+        re.compile(r"^Enumerated nodes:\s+(\d+)"),
+        re.compile(rf"^(?:Lower bound|Objective value):\s+({NUMBER})"),
+        root=0,
+        without_offset=True,
+    )
 
     def __init__(self, executable: Path | str | None = None) -> None:
         self._given = None if executable is None else str(executable)
@@ -293,7 +303,7 @@ def _executable(ask: Callable[[], object]) -> str:
 
 # the log, in the words of versions 2.10 and of the later ones
 _NUMBER = r"(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
-_FOUND = re.compile(rf"(?:Integer solution of|MIPStart provided solution with cost) {_NUMBER}")
+_FOUND = re.compile(rf"Integer solution of {_NUMBER}")  # the cost of a start lacks what preprocessing took out
 _NODES = re.compile(rf"Cbc0010I .*? {_NUMBER} best solution, best possible {_NUMBER}")
 # later versions print a table: [★] nodes, on tree, depth, [best solution, method words,] best bound, gap%,
 # time

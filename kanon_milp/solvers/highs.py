@@ -6,8 +6,9 @@ import atexit
 import dataclasses
 import functools
 import importlib
+import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -17,6 +18,7 @@ from kanon_milp.errors import InputError, SolverError
 from kanon_milp.solvers.adapter import Capability, Setting, SolverAdapter, keep_start, numbers
 from kanon_milp.solvers.call import Background, RawResult, SolverCall, SolverOptions, StopReason
 from kanon_milp.solvers.model import FEASIBILITY, LinearModel, complete_point
+from kanon_milp.solvers.search_log import NUMBER, SearchLog
 from kanon_milp.system.arrays import Floats
 
 # Bits of the option presolve_rule_off. The rule "enumeration" of HiGHS 1.15.1 can drop an equation of which all
@@ -72,6 +74,23 @@ class HighsAdapter(SolverAdapter):
     alternatives = ({"presolve": "off"}, {"presolve": "on"})
     engine = name
     confirms = 1
+    search_log = SearchLog(
+        re.compile(rf"^.{{2}}\s*(?P<node>\d+)\s+\d+\s+\d+\s+[\d.]+%\s+(?P<bound>\S+)\s.*\s(?P<seconds>{NUMBER})s\s*$"),
+        re.compile(r"^  Nodes\s+(\d+)"),
+        re.compile(r"^  Dual bound\s+(\S+)"),
+        root=1,
+    )
+
+    def script(self, options: Mapping[str, object]) -> str:
+        """As for every adapter."""
+        return "".join(
+            [
+                "import highspy\n\nhighs = highspy.Highs()\n",
+                *(f"highs.setOptionValue({name!r}, {value!r})\n" for name, value in options.items()),
+                'highs.readModel("model.mps")\nhighs.run()\n',
+                "print(highs.modelStatusToString(highs.getModelStatus()), highs.getInfo().objective_function_value)\n",
+            ]
+        )
 
     def installed(self) -> str:
         """Version of HiGHS, not of its Python package."""

@@ -6,6 +6,7 @@ import dataclasses
 import importlib
 import importlib.metadata
 import inspect
+import math
 import time
 import warnings
 from collections.abc import Mapping
@@ -158,6 +159,8 @@ class PulpAdapter(SolverAdapter):
         for name in options.extra:
             if name not in parameters:
                 raise InputError(f"{self.name} has no option {name!r}{nearest(name, sorted(parameters))}")
+        if seconds is not None and self.solver == "GLPK_CMD":
+            seconds = math.ceil(seconds)  # glpsol takes whole seconds only
         wanted = {"msg": False, "timeLimit": seconds, "warmStart": has_start, **self.own_options(options)}
         chosen = {name: value for name, value in wanted.items() if name in parameters and value is not None}
         own = list(_SAFE.get(self.solver, ()))

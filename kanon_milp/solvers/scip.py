@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import math
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, ClassVar
@@ -15,6 +16,7 @@ from kanon_milp.errors import InputError, SolverError
 from kanon_milp.solvers.adapter import Capability, SolverAdapter
 from kanon_milp.solvers.call import Background, RawResult, SolverCall, SolverOptions, StopReason
 from kanon_milp.solvers.model import LinearModel
+from kanon_milp.solvers.search_log import NUMBER, SearchLog
 from kanon_milp.system.arrays import Floats
 
 _INFINITY = 1e20  # from there on SCIP takes a number as infinite
@@ -69,6 +71,24 @@ class ScipAdapter(SolverAdapter):
     always: ClassVar = {"timing/clocktype": 2, "misc/catchctrlc": False, **_SAFE}  # 2: wall clock
     engine = name
     confirms = 2
+    search_log = SearchLog(
+        re.compile(
+            rf"^.?\s*(?P<seconds>{NUMBER})s\|\s*(?P<node>\d+)\s*\|(?:[^|]*\|){{12}}\s*(?P<bound>[^|\s]+)\s*\|[^|]*\|[^|]*\|"
+        ),
+        re.compile(r"^\s*Solving Nodes\s*:\s*(\d+)"),
+        re.compile(r"^\s*Dual Bound\s*:\s*(\S+)"),
+        root=1,
+    )
+
+    def script(self, options: Mapping[str, object]) -> str:
+        """As for every adapter."""
+        return "".join(
+            [
+                "import pyscipopt\n\nscip = pyscipopt.Model()\n",
+                *(f"scip.setParam({name!r}, {value!r})\n" for name, value in options.items()),
+                'scip.readProblem("model.mps")\nscip.optimize()\nprint(scip.getStatus(), scip.getObjVal())\n',
+            ]
+        )
 
     def installed(self) -> str:
         """Version of SCIP, not of its Python package."""

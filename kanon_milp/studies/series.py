@@ -81,7 +81,7 @@ PARTS: Mapping[str, Sequence[str]] = {
 
 
 def _drawn(problem: Problem, number: int, seed: int) -> list[Setting]:
-    rng = np.random.Generator(np.random.PCG64(seed))
+    rng = np.random.Generator(np.random.PCG64(count(seed, "seed", least=0)))
     names = problem.table.quasi_identifiers
     drawn = rng.integers(1, HEAVIEST, size=(number, len(names)), endpoint=True).tolist()
     return [Setting(**{WEIGHT + name: Fraction(w) for name, w in zip(names, each, strict=True)}) for each in drawn]

@@ -47,7 +47,7 @@ def test_canaries_get_their_known_answers(adapter: Any, make: Any) -> None:
 def test_doctor_finds_nothing_wrong_here_and_something_with_a_liar() -> None:
     diagnoses = {d.name: d for d in birds.diagnose()}
     assert {"highs", "cbc", "pulp:PULP_CBC_CMD"} <= diagnoses.keys()
-    assert {d.name: d.problems for d in diagnoses.values() if d.problems} == {}
+    assert {d.name: d.problems for d in diagnoses.values() if d.problems and d.name not in LEFT_OUT} == {}
     assert diagnoses["highs"].location
 
     class Liar(highs_module.HighsAdapter):

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from scipy.optimize import linprog
 
 from kanon_milp.bounds.group_costs.bound import CostDual
 from kanon_milp.bounds.parameters import GroupProofParameters
@@ -39,11 +38,13 @@ class Groups:
     def at_relaxation(cls, member: Flags, costs: Sequence[Fraction], most: int) -> Groups | None:
         """At the multipliers of the linear program over them, rounded down; None where that has no solution. most:
         groups of a table."""
+        from scipy.optimize import linprog  # takes long to import
+
         unit = Fraction(1, math.lcm(*(cost.denominator for cost in costs)))
         size = max(costs) or Fraction(1)
         found = linprog(
             np.array([float(cost / size) for cost in costs]), A_eq=member.astype(np.float64),
-            b_eq=np.ones(len(member)), method="highs",
+            b_eq=np.ones(len(member)),
         )  # fmt: skip
         if found.status != 0:
             return None

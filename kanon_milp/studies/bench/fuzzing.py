@@ -342,14 +342,7 @@ def _script(find: Find, bench: _Bench, *, in_file: bool) -> Iterator[str]:
     if not in_file:
         yield "Read from the file it is solved right: what shows it is how the adapter hands the model over.\n"
     yield "reference.sol has a solution that refutes the claim, in MIPLIB's format.\n" + '"""\n'
-    if adapter.name == "highs":
-        yield "\nimport highspy\n\nhighs = highspy.Highs()\n"
-        yield from (f"highs.setOptionValue({name!r}, {value!r})\n" for name, value in given.items())
-        yield 'highs.readModel("model.mps")\nhighs.run()\n'
-        yield "print(highs.modelStatusToString(highs.getModelStatus()), highs.getInfo().objective_function_value)\n"
-    elif adapter.name == "scip":
-        yield "\nimport pyscipopt\n\nscip = pyscipopt.Model()\n"
-        yield from (f"scip.setParam({name!r}, {value!r})\n" for name, value in given.items())
-        yield 'scip.readProblem("model.mps")\nscip.optimize()\nprint(scip.getStatus(), scip.getObjVal())\n'
+    if script := adapter.script(given):
+        yield "\n" + script
     else:
         yield f'\n# options: {given!r}\n# kanon-milp bench: a study with mps = "model.mps" and this solver\n'

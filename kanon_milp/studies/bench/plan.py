@@ -20,6 +20,7 @@ from kanon_milp.methods.description import sha256_of
 from kanon_milp.methods.result import NO_SOLVER
 from kanon_milp.problem.exact import exact_parameter
 from kanon_milp.studies import families
+from kanon_milp.studies.bench.statistics import FROM_FILE
 from kanon_milp.studies.bench.study import MOST_RUNS, Solver, Study, Ways
 from kanon_milp.studies.model_files import named_file, parse_toml
 from kanon_milp.studies.schema import as_written, checked
@@ -28,7 +29,6 @@ MODEL, MPS, GENERATED, WRITTEN_OUT = "model", "mps", "generated", "stated"
 ALONE = "solver"  # the method: the solver alone on the model
 INFEASIBLE, UNBOUNDED = "infeasible", "unbounded"  # what may be known instead of an optimum
 MOST_NAMES = 10  # in a message
-FROM_FILE = "file"  # the formulation of a model that comes as it is
 _MPS_NAME = re.compile(r"(.+)\.(mps|lp)(\.gz)?", re.IGNORECASE)
 _KNOWN_KEYS = ["optimum", "infeasible", "unbounded", "source"]
 

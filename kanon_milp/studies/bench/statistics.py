@@ -20,12 +20,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
-from kanon_milp.studies.bench.plan import FROM_FILE
-from kanon_milp.studies.bench.study import PROGRAM
 from kanon_milp.system.arrays import Floats
 
 SETTING = ("formulation", "method", "solver", "options", "threads", "results")
 CASE = ("instance", "seed", "permutation", "time_limit")  # a run that failed may know no more of its instance
+FROM_FILE = "file"  # the formulation of a model that comes as it is
+PROGRAM = ("executable", "command", "optimal", "infeasible", "bound")  # keys of a solver of one's own
 NEEDED = (
     *("run", "study", "family", "n", "m", "t_in", "k", "memory_limit", *SETTING[:-1], *CASE),
     *("ended", "message", "stop_reason", "proof", "objective", "bound", "gap", "defects", "known", "repeat", "sense"),

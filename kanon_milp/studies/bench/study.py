@@ -20,6 +20,7 @@ from kanon_milp.solvers.adapter import MAX_SEED, SolverAdapter
 from kanon_milp.solvers.command import CommandAdapter, read_command
 from kanon_milp.studies import families
 from kanon_milp.studies.bench.kinds import KINDS, Kind
+from kanon_milp.studies.bench.statistics import PROGRAM
 from kanon_milp.studies.model_files import parse_toml
 from kanon_milp.studies.schema import Arguments, Entry, Integers, Of, Real, Texts, checked_as, key, one_of
 
@@ -125,9 +126,6 @@ class Solver:
     name: str
     options: Mapping[str, Any]
     program: Mapping[str, str] = field(default_factory=dict)
-
-
-PROGRAM = ("executable", "command", "optimal", "infeasible", "bound")
 
 
 def adapter_of(name: str, program: Mapping[str, str]) -> SolverAdapter:

@@ -12,7 +12,7 @@ from typing import Any
 from kanon_milp.methods.description import describe_problem
 from kanon_milp.problem.exact import plain
 from kanon_milp.problem.problem import Problem
-from kanon_milp.studies.bench.logs import Search
+from kanon_milp.solvers.search_log import Search
 
 READY, POINT, DONE, ANSWER = "ready", "point", "done", "answer"
 

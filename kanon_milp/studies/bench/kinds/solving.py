@@ -40,9 +40,10 @@ from kanon_milp.solvers import (
 )
 from kanon_milp.solvers.model import check_numbers
 from kanon_milp.solvers.proof import INTEGRAL_GAP, Grid, slack
+from kanon_milp.solvers.registry import SOLVERS
+from kanon_milp.solvers.search_log import Search
 from kanon_milp.studies.bench.checks import CheckedPoint, check_point, check_unbounded
 from kanon_milp.studies.bench.kinds import Measured, Teller, facts
-from kanon_milp.studies.bench.logs import LOGGED, Search, read_search
 from kanon_milp.studies.bench.plan import ALONE, UNBOUNDED
 from kanon_milp.studies.bench.sources import SolverModel, model_of, problem_of, sign_of
 from kanon_milp.studies.bench.study import adapter_of
@@ -289,7 +290,8 @@ def _answered(
     adapter: Recording, model: LinearModel, options: SolverOptions, on_progress: OnProgress
 ) -> tuple[SolverResult, Search]:
     """The solver's answer, and what its log says of its search where that can be read; of a minimization."""
-    if adapter.engine not in LOGGED:
+    same = SOLVERS.find(adapter.engine) if adapter.engine else None
+    if same is None or same.search_log is None:
         return adapter.solve(model, options, on_progress=on_progress), Search()
     with tempfile.TemporaryDirectory(prefix="kanon_milp_log_") as folder:
         path = Path(folder) / "solver.log"
@@ -297,7 +299,7 @@ def _answered(
         if not path.is_file():
             return answer, Search()
         with path.open(errors="replace") as lines:
-            return replace(answer, options=options), read_search(adapter.engine, lines, model.offset)
+            return replace(answer, options=options), same.search_log.read(lines, model.offset)
 
 
 def _solve_alone(problem: Problem, adapter: Recording, task: Mapping[str, Any], tell: Teller) -> Measured:

@@ -3,7 +3,14 @@
 
 from __future__ import annotations
 
-from kanon_milp.studies.bench.logs import Search, read_search
+from kanon_milp import solvers
+from kanon_milp.solvers.search_log import Search
+
+
+def read(solver: str, text: str, offset: float) -> Search | None:
+    log = solvers.get(solver).search_log
+    return None if log is None else log.read(iter(text.splitlines()), offset)
+
 
 HIGHS = """
 Src  Proc. InQueue |  Leaves   Expl. | BestBound       BestSol              Gap |   Cuts   InLp Confl. | LpIters     Time
@@ -36,14 +43,14 @@ Enumerated nodes:               240
 
 
 def test_nodes_and_root_of_each_solver() -> None:
-    assert read_search("highs", iter(HIGHS.splitlines()), 100.0) == Search(57, 141.0, 0.7)
-    assert read_search("scip", iter(SCIP.splitlines()), 100.0) == Search(117, 145.0, 0.3)
-    assert read_search("cbc", iter(CBC.splitlines()), 100.0) == Search(240, 154.0, 0.3)
-    assert read_search("mine", iter(CBC.splitlines()), 100.0) == Search()
+    assert read("highs", HIGHS, 100.0) == Search(57, 141.0, 0.7)
+    assert read("scip", SCIP, 100.0) == Search(117, 145.0, 0.3)
+    assert read("cbc", CBC, 100.0) == Search(240, 154.0, 0.3)
+    assert read("cpsat", CBC, 100.0) is None
 
 
 def test_where_the_root_solves_it_its_bound_is_the_last_one() -> None:
     solved = ["  Dual bound        150", "  Nodes             1"]
-    assert read_search("highs", iter(solved), 0.0) == Search(1, 150.0, None)
+    assert read("highs", "\n".join(solved), 0.0) == Search(1, 150.0, None)
     nothing = ["  Dual bound        -inf", "  Nodes             0"]
-    assert read_search("highs", iter(nothing), 0.0) == Search(0, None, None)
+    assert read("highs", "\n".join(nothing), 0.0) == Search(0, None, None)
