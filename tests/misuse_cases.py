@@ -265,14 +265,14 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
     ),
     "export_series": (
         km.export_series,
-        {"problem": PROBLEM, "path": "nowhere/model.mps", "random_weights": 2},
+        {"problem": PROBLEM, "path": "nowhere/model.mps", "weights": {"a": [1, 2]}},
         {
             "problem": "",
             "path": "",
-            "random_weights": "none whole",
-            "seed": "whole",
+            "random_weights": "none",
+            "seed": "",
             "formulation": "",
-            "weights": "none",
+            "weights": "",
         },
     ),
     "import_solution": (

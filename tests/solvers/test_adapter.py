@@ -15,7 +15,7 @@ from effort import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from present import present
-from solver_cases import INF, each_adapter, market_split, needs
+from solver_cases import INF, LEFT_OUT, each_adapter, market_split, needs
 
 from kanon_milp.errors import InputError
 from kanon_milp.solvers import Capability, LinearModel, SolverOptions, StopReason
