@@ -117,7 +117,7 @@ def tell_earlier(out: Path, earlier: Sequence[str], written: Sequence[Path] = ()
     page = out / PAGE
     stays = page.is_file() and page.resolve() not in [path.resolve() for path in written]
     more = f"; {PAGE} there stays, and is about the earlier one" if stays else ""
-    say(f"note: {out} holds an earlier result, which this one will replace ({', '.join(earlier)}){more}", err=True)
+    say(f"note: {out} holds an earlier result, which a new one will replace ({', '.join(earlier)}){more}", err=True)
 
 
 def tell_removed(out: Path, earlier: Sequence[str]) -> None:

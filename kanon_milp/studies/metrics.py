@@ -420,6 +420,8 @@ def describe_release(problem: Problem, released: Any, report: Report | None) -> 
     """The entry `measures` of `result.json`: risk before and after, quality, columns, groups, sensitive attributes.
 
     released: a table with the rows of the problem's in their order. risk: see `_risk`; k is 2 where none is asked for.
+    population_matches: under journalist risk, the fewest rows of the population that match a released row; `journalist`
+    is about that population then, and nothing is said of it before.
     unit_risk: the same over units of protection, see there; None where rows are counted. columns: rows whose cell is
     kept, generalized and suppressed; levels: rows on each level of the column's hierarchy, from 0 (as it was) to the
     top (suppressed); numbers of distinct values before and after; (rows, of which kept) for each of the most frequent
@@ -434,9 +436,13 @@ def describe_release(problem: Problem, released: Any, report: Report | None) -> 
     before, after, weights = table.keys[names], text_columns(frame, names), table.weights
     k = max((each.k for each in problem.requirements if isinstance(each, KAnonymity)), default=2)
     suppressed = suppressed_cells(before, after, table.symbol)
-    risks = {"before": (_by_row(group_sizes(before, weights)), 0), "after": linked_rows(after, suppressed, weights)}
+    linked = {"before": (_by_row(group_sizes(before, weights)), 0), "after": linked_rows(after, suppressed, weights)}
+    risks: dict[str, Any] = {when: _risk(*each, k) for when, each in linked.items()}
+    matches = None if report is None else report.population_matches
+    if matches is not None:
+        risks["before"]["journalist"], risks["after"]["journalist"] = None, 1 / max(matches, 1)
     return {
-        "risk": {"k": k, **{when: _risk(*linked, k) for when, linked in risks.items()}},
+        "risk": {"k": k, "population_matches": matches, **risks},
         "unit_risk": None if table.unit is None else _unit_risks(problem.table, before, after, suppressed, k),
         "quality": measure(problem, released).as_dict(),
         "columns": [_column(name, before[name], after[name], weights, table.symbol, trees.get(name)) for name in names],

@@ -189,6 +189,7 @@ class _Check:
         else:
             self.violations = compare_shape(table, frame, written)
         self.notes = self._notes(written, row_id)
+        self.population_matches: int | None = None
         self.released = text_columns(frame, table.quasi_identifiers)
         self.rules = Rules.of(table, asked.problem.recoding, original)
         self.cost: Fraction | None = None
@@ -279,6 +280,7 @@ class _Check:
             alone=self.alone,
             dropped_rows=asked.table.n - table.n,
             notes=tuple(self.notes),
+            population_matches=self.population_matches,
         )
 
     def _unmet(self, groups: Grouping) -> list[str]:
@@ -291,7 +293,11 @@ class _Check:
                         "journalist risk is judged by labels of the recoding, and cells=intervals has others; leave "
                         "one of the two out"
                     )
-                found += check_population(rule, self.rules, self.released)
+                against, matching = check_population(rule, self.rules, self.released)
+                self.population_matches = (
+                    matching if self.population_matches is None else min(matching, self.population_matches)
+                )
+                found += against
                 continue
             judged = groups
             if isinstance(rule, SizeRule) and rule.columns is not None:

@@ -14,19 +14,20 @@ from kanon_milp.verify.numbers import in_words
 from kanon_milp.verify.tables import classes, list_rows
 
 
-def check_population(rule: PopulationRule, rules: Rules, released: pl.DataFrame) -> list[str]:
-    """What speaks against journalist risk in a released table: text, labels that each stand for one set of values."""
+def check_population(rule: PopulationRule, rules: Rules, released: pl.DataFrame) -> tuple[list[str], int]:
+    """What speaks against journalist risk in a released table, and how many rows of the population match a released row
+    at least. released: text, labels that each stand for one set of values."""
     of_row, distinct = classes(released)
     among = _matching(rule, rules, distinct)
     failing = np.flatnonzero(among * rule.risk.numerator < rule.risk.denominator)
     if not failing.size:
-        return []
+        return [], int(among.min())
     rows = list_rows(np.flatnonzero(of_row == failing[0]))
     verb = "matches" if len(failing) == 1 else "match"
     return [
         f"{len(failing)} of {counted(len(among), 'different released row')} {verb} fewer rows of the population than a "
         f"journalist risk of {in_words(rule.risk)} needs; the first is {rows}"
-    ]
+    ], int(among.min())
 
 
 def _matching(rule: PopulationRule, rules: Rules, distinct: pl.DataFrame) -> Ints:

@@ -110,6 +110,7 @@ class Report:
     about the rows that match each of the different rows. alone: the table was judged without its original, of which no
     cost is known then. total: what all rows as one group would lose, where the cost is one of whole groups.
     dropped_rows: rows of the original that are not released. notes: what to know that is no violation.
+    population_matches: under journalist risk, the fewest rows of the population that match a released row.
     """
 
     violations: tuple[str, ...]
@@ -134,6 +135,7 @@ class Report:
     dropped_rows: int = 0
     notes: tuple[str, ...] = ()
     total: Fraction | None = None
+    population_matches: int | None = None
     groupings: tuple[Grouping, Grouping | None] | None = field(default=None, repr=False, compare=False)
 
     def __bool__(self) -> bool:
@@ -223,6 +225,7 @@ class Report:
             "missing_keys": self.missing_keys,
             "dropped_rows": self.dropped_rows,
             "notes": list(self.notes),
+            **({} if self.population_matches is None else {"population_matches": self.population_matches}),
             **foreign,
         }
 
@@ -259,6 +262,9 @@ class Report:
             *self._foreign_summary(),
             of_k,
         ]
+        if self.population_matches is not None:
+            rows = counted(self.population_matches, "row")
+            lines.append(f"each released row matches at least {rows} of the population (journalist risk)")
         for name, facts in self.released.sensitive.items():
             lines += attribute_lines(name, facts)
         if self.released.l_pairwise is not None:

@@ -218,3 +218,11 @@ def test_integers_are_proven_exactly_and_other_costs_say_how_far() -> None:
     assert exact.exact_bound == exact.exact_objective
     rough = km.solve(standardized, method="milp", parameters={"group_proof.groups": 0})
     assert "another table may cost less by that" in rough.message
+
+
+def test_only_bounded_costs_have_certificates_where_nothing_is_lost() -> None:
+    table = km.Table.from_frame(pl.DataFrame({"a": ["1", "1", "2", "2"]}), ["a"])
+    result = km.solve(km.Problem(table, km.KAnonymity(2), km.Microaggregation(cost="l1"))).require_optimal()
+    assert result.exact_objective == 0
+    with pytest.raises(km.NotProvenError, match="no certificate"):
+        result.certify()

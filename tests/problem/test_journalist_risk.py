@@ -15,6 +15,7 @@ from command_line import run
 from oracle import Paths, Row, optimum
 
 import kanon_milp as km
+from kanon_milp.studies.metrics import describe_release
 from kanon_milp.verify import check_certificate
 
 PATHS: dict[str | None, tuple[str | None, ...]] = {
@@ -74,7 +75,11 @@ def test_a_journalist_risk_against_brute_force(number: int) -> None:
     assert (best is None) == (result.proof == "infeasible")
     if best is not None:
         assert result.table is not None
-        assert all(matching(row, people, hierarchies) >= 1 / risk for row in result.table.rows())
+        matches = min(matching(row, people, hierarchies) for row in result.table.rows())
+        assert matches >= 1 / risk
+        assert result.report is not None
+        assert result.report.population_matches == matches
+        assert describe_release(problem, result.table, result.report)["risk"]["after"]["journalist"] == 1 / matches
         if objective == "loss":
             assert check_certificate(problem, result.certify()).valid
     # the verifier accepts a table exactly where each of its rows matches enough

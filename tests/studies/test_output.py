@@ -120,7 +120,7 @@ def test_that_an_earlier_result_is_replaced_is_said(people: Path, tmp_path: Path
     assert again.returncode == 0
     files = "anonymized.csv, groups.csv, result.json"
     page = "report.html there stays, and is about the earlier one"
-    note = f"note: {out} holds an earlier result, which this one will replace ({files}); {page}"
+    note = f"note: {out} holds an earlier result, which a new one will replace ({files}); {page}"
     assert notes(again) == [note]
     assert "inplaceofanearlierresult" in "".join(again.stdout.split())  # folded
     reported = solve(people, "--out", out, "--report", out / "report.html", "--json")
