@@ -289,7 +289,7 @@ class GroupCuts(_GroupPhase):
         before = bound.value
         more = bound.cut(part, lambda _: None, float(known._cost / known.unit), known.params.rounds)
         known.prove()
-        known.raised += bound.value > before
+        known.raised += int(bound.value > before)
         known.more = more or part.over  # what the limit has ended goes on where it was
 
 

@@ -56,7 +56,10 @@ def solve_subset_dp(session: Session) -> Result:
             home = np.zeros_like(kinds.copies)
             if Kernel().accepts(session.problem):
                 single = unit[1 << np.arange(len(home))]
-                home = spare_rows(kinds.copies, _options(unit), single == 0, instance.smallest_size, stays=0)
+                k = instance.smallest_size
+                # under a mask what costs nothing may cover other kinds as well, which need the rows there
+                stays = 0 if instance.problem.recoding.mask is None else k
+                home = spare_rows(kinds.copies, _options(unit), single == 0, k, stays=stays)
             sets = RowSets.of(kinds.copies - home, params)
             cost, suppressed = cheapest_groups(instance, kinds, sets, unit, home > 0, params, limit)
             total, group = divide(sets, cost, limit, params)

@@ -37,7 +37,10 @@ def distances(columns: Sequence[Sequence[Fraction]], weights: Sequence[Fraction]
         if max(units) - low >= EXACT:
             raise InputError("a column has values with too many digits for this certificate")
         points: Floats = np.array([unit - low for unit in units], dtype=np.float64)
-        each = float(weight * factor / scale**2)
+        try:
+            each = float(weight * factor / scale**2)
+        except OverflowError:
+            raise InputError("the denominator of the certificate is too large for exact numbers") from None
         for i in range(n):
             found[i] += each * (points - points[i]) ** 2
     # weight, square, product and sum round by at most 2^-53 each; twice that to be safe

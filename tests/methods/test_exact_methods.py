@@ -57,6 +57,15 @@ def test_rows_that_are_alike_are_no_more_sets() -> None:
     assert found.exact_objective == 2 * 1 + 2 * 2
 
 
+@pytest.mark.parametrize("mask", [[(0, 1), (1, 0), (1, 1)], [(0, 1), (1, 0)]])
+def test_what_costs_nothing_under_a_mask_may_need_rows_of_a_large_type(mask: list[tuple[int, int]]) -> None:
+    """The odd row is released as (x, *) with the others, all of which were placed elsewhere beforehand."""
+    frame = pl.DataFrame([("x", "1")] * 36 + [("x", "2")], schema=["a", "b"], orient="row")
+    recoding = km.PatternMask(mask, {"a": 1, "b": 0})
+    problem = km.Problem(km.Table.from_frame(frame, ["a", "b"]), km.KAnonymity(4), recoding)
+    assert km.solve(problem, method="subset_dp").require_optimal().exact_objective == 0
+
+
 def test_six_types_of_any_number_of_rows_and_columns() -> None:
     """Five types of 2,000 rows stay as they are, but for what the two odd rows can need."""
     draw = random.Random(6)
