@@ -198,7 +198,8 @@ class _Expected:
         problems, names, recoding = self.differences(claim), self.table.quasi_identifiers, self.problem["recoding"]
         if claim.version != OF_ROWS or not (recoding["kind"] == "boxes" or recoding.get("cost") == "sse"):
             problems.append("the certificate is about another cost; only sums of squares and boxes can be checked")
-        if len(claim.multipliers) != self.table.n or claim.packing_cuts or not claim.unit:
+        others = claim.packing_cuts or claim.charges or claim.min_groups_multiplier
+        if len(claim.multipliers) != self.table.n or others or not claim.unit:
             problems.append(
                 "the certificate does not have one multiplier for each row, or has other entries or no unit"
             )

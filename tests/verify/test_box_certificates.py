@@ -58,6 +58,7 @@ def test_what_multipliers_prove_is_recomputed(n: int, k: int, tree: bool, tmp_pa
         {**data, "problem": {**data["problem"], "recoding": {**recoding, "weights": {}}}},
         {**data, "multipliers": data["multipliers"][1:]},
         {**data, "version": 4},
+        {**data, "min_groups_multiplier": 2**61 - 1},
     ]
     for each in forged:
         assert not check_certificate(problem, each).valid
