@@ -326,7 +326,8 @@ def find(name: str, problem: Problem, given: frozenset[Argument]) -> Method | No
 
 def with_way_out(error: TooManyLevelVectorsError, problem: Problem) -> TooManyLevelVectorsError:
     """The error with the methods that need no candidates, and take the problem nevertheless."""
-    able = [method.name for method in METHODS.values() if not method.candidates and not refusal(method.name, problem)]
+    takes = [m.name for m in METHODS.values() if not (m.candidates or m.free_first)]  # exact ones are for few rows
+    able = [name for name in takes if not refusal(name, problem)]
     if not able or not problem.merge_closed:  # whoever forms groups of some patterns alone may form them twice
         return error
     return TooManyLevelVectorsError(f"{error}, or take a method that does not list them: {' or '.join(able)}")

@@ -84,7 +84,7 @@ def checked_pool(pool: Any, loss: Any, differ: Any) -> Wanted | None:
     if pool is None:
         if loss is not None or differ != DIFFER[0]:
             name = "pool_differ" if loss is None else "pool_loss"
-            raise InputError(f"{name} is for a pool; name its number of tables, too (pool=10, --pool 10)")
+            raise InputError(f"{name}: only a pool has it; name its number of tables, too (pool=10, --pool 10)")
         return None
     tables = count(pool, "pool", most=MOST_TABLES)
     relative = isinstance(loss, str) and loss.strip().endswith("%")

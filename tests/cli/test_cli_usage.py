@@ -240,7 +240,7 @@ def test_a_wrong_value_of_an_option_is_one_line_that_names_it(
         ("--max-groups", "0", "error: --max-groups must be at least 1, found 0"),
         ("--then", "beauty", "error: --then: loss, groups"),
         ("--pool", "0", "error: --pool must be at least 1, found 0"),
-        ("--pool-loss", "3", "error: --pool-loss: it is about a pool"),
+        ("--pool-loss", "3", "error: --pool-loss: only a pool has it"),
         ("--threads", "0", "error: --threads must be at least 1, found 0"),
     ],
 )
