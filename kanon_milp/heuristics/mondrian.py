@@ -33,6 +33,27 @@ def mondrian_partition(instance: Instance, limit: Limit, *, relaxed: bool = Fals
     )
 
 
+def with_last_divided(instance: Instance, partition: Partition, limit: Limit) -> Partition:
+    """A partition whose last group, such as the rest that greedy was too slow for, is divided by Mondrian, if it
+    satisfies the requirements."""
+    number = int(partition.group.max())
+    last = partition.group == number
+    whole, check = Part(partition.row_type[last], partition.rows[last]), GroupCheck(instance)
+    if not _allowed(check, whole):
+        return partition
+    parts = list(divide(instance, whole, check, limit, relaxed=False))
+    divided = np.repeat(number + np.arange(len(parts)), [len(part.types) for part in parts])
+    vector = partition.vector
+    if vector is not None:
+        vector = np.vstack([vector[:number], np.full((len(parts), vector.shape[1]), -1, np.int16)])
+    return Partition(
+        np.concatenate([partition.group[~last], divided]),
+        np.concatenate([partition.row_type[~last], *(part.types for part in parts)]),
+        np.concatenate([partition.rows[~last], *(part.rows for part in parts)]),
+        vector,
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class Part:
     """Some rows of the table: so many of each of these row types, both int64."""

@@ -123,8 +123,9 @@ class _PricedSearch:
         with session.clock.step("search"):
             valued, params = bool(session.problem.attributes), self.params
             share = params.value_first_share if valued else params.first_share
-            for partition in session.quick_partitions(session.limit.share(share)):
-                self._release(partition)
+            partition = session.quick_partition(session.limit.share(share))
+        if partition is not None:
+            self._release(partition)
         with session.clock.step("bound"):
             problem, types, tuned, threads = session.problem, before.types, session.parameters, session.options.threads
             self.ascent = PricedAscent(pricing_of(problem, types, tuned, self.limit), threads, tuned)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -17,17 +17,17 @@ from kanon_milp.errors import InputError, KanonError, TooManyLevelVectorsError
 from kanon_milp.formulations import Formulation
 from kanon_milp.formulations.goals import first_goal, goal_over
 from kanon_milp.heuristics.greedy import greedy, greedy_partition, suppress_all
-from kanon_milp.heuristics.mondrian import mondrian_partition
+from kanon_milp.heuristics.mondrian import mondrian_partition, with_last_divided
 from kanon_milp.methods.arguments import groups_not_alone
 from kanon_milp.methods.description import users_code
 from kanon_milp.methods.extension import Extension, unit_of
 from kanon_milp.methods.outcome import UNKNOWN, Bound, Found, Outcome, Scale, verified_objective
 from kanon_milp.methods.result import NO_SOLVER, Result, SolverRun
 from kanon_milp.presolve.assignment import Assignment, RowGroups, expand
-from kanon_milp.presolve.infeasibility import explain_infeasible
+from kanon_milp.presolve.infeasibility import explain_infeasible, side_constraints
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.partition import Partition, assignment_of_groups, partition_of_groups, released_partition
-from kanon_milp.presolve.preparation import Prepared, Size
+from kanon_milp.presolve.preparation import Prepared, Size, presolve
 from kanon_milp.problem.arguments import instance_of, text, wrong
 from kanon_milp.problem.exact import exact_parameter, in_words
 from kanon_milp.problem.problem import Problem
@@ -50,9 +50,42 @@ class GreedyTableParams:
 
     share: float = number(0.1, "of the time left", most=1)
     seconds: float = number(1.0, "seconds, at least")
-    value_share: float = number(0.8, "of the time left, under requirements about values", most=1)
+    value_share: float = number(0.95, "of the time left, under requirements about values", most=1)
     value_seconds: float = number(20.0, "seconds of that, at most")
-    mondrian_share: float = number(0.3, "of the time left, for one by Mondrian, where greedy was cut short", most=1)
+    mondrian_share: float = number(0.3, "of the time left, for Mondrian, where greedy was cut short", most=1)
+
+    def value_limit(self, limit: Limit) -> Limit:
+        """That of greedy under requirements about values."""
+        return limit.part(min(self.value_share * limit.left, self.value_seconds))
+
+
+def quick_partition(instance: Instance, part: Limit, limit: Limit, params: GreedyTableParams) -> Partition | None:
+    """A table by methods that need no candidates: greedy within a part of the limit, and where that was cut short the
+    rest by Mondrian in a share of what is left, if the requirements allow it.
+
+    instance: before the reductions.
+    """
+    found = None
+    with suppress(TooManyLevelVectorsError):
+        found = greedy_partition(instance, part)
+    if part.over and instance.problem.merge_closed:
+        rest = limit.share(params.mondrian_share)
+        return mondrian_partition(instance, rest) if found is None else with_last_divided(instance, found, rest)
+    return found
+
+
+def table_before_candidates(problem: Problem, clock: Clock, limit: Limit, tuned: Parameters) -> Partition | None:
+    """The table that a session begins with where greedy is slow and time is limited: candidates could take the time in
+    which it has a good one. None where greedy is quick, or is not for the problem."""
+    able = problem.objective == "loss" and problem.separable and not side_constraints(problem)
+    if math.isinf(limit.ends) or not problem.attributes or not able:
+        return None
+    prepared = presolve(problem, clock, enumerated=False)
+    if prepared.obstacle is not None:
+        return None
+    params = tuned.of(GreedyTableParams)
+    with clock.step("search"):
+        return quick_partition(prepared.before, params.value_limit(limit), limit, params)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +95,9 @@ class Session:
     method: its name in the registry. interrupt: set by whoever wants it to stop. iterations: neighbourhoods of a
     search, instead of a time limit. dask: address of a scheduler whose workers search. files: SHA-256 of each file
     that the problem was read from. solver_used: whether the method asks the solver at all. start: int64 (n,), group of
-    each row in a table to start with. known: a table over `instance` that was found before. extension: how a user's
-    model differs from the one that was built; None where it is the package's own. parameters: of phases.
+    each row in a table to start with. known: a table over `instance` that was found before. quick: one that was made
+    before its candidates, in the place of that of greedy. extension: how a user's model differs from the one that was
+    built; None where it is the package's own. parameters: of phases.
     """
 
     prepared: Prepared
@@ -80,6 +114,7 @@ class Session:
     solver_used: bool = True
     start: RowGroups | None = None
     known: Assignment | None = None
+    quick: Partition | None = None
     extension: Extension | None = None
     parameters: Parameters = field(default_factory=Parameters)
 
@@ -113,12 +148,9 @@ class Session:
         if self.known is not None and given is None:
             return self.known
         with self.clock.step("search"):
-            params, valued = self._greedy_params, bool(self.problem.attributes)
-            least = min(params.value_share * self.limit.left, params.value_seconds) if valued else 0.0
-            limit = self.limit.share(params.share, max(params.seconds, least))
-            found = greedy(self.instance, limit)
-            if limit.over and not self.limit.over and not groups_not_alone(self.problem):
-                found = self._without_candidates(found)
+            found = None if self.quick is None else self._assigned(self.quick)
+            if found is None:
+                found = self._greedy()
             found = suppress_all(self.instance) if found is None else found
         within = found is not None and found.within(self.problem, self.instance.levels.unit)
         if self.known is not None and (found is None or not within or self.known.cost < found.cost):
@@ -132,28 +164,29 @@ class Session:
     def _greedy_params(self) -> GreedyTableParams:
         return self.parameters.of(GreedyTableParams)
 
-    def _without_candidates(self, best: Assignment | None) -> Assignment | None:
-        """The best of a table by greedy that was cut short and of those that need no candidates, which may be so many
-        that the level vectors are sooner gone through, or the rows divided."""
-        for partition in self.quick_partitions(self.limit.share(self._greedy_params.share)):
-            found = assignment_of_groups(
-                self.prepared, partition.of_rows(self.problem.table, self.prepared.before.types)
-            )
-            if found is not None and (best is None or found.cost < best.cost):
-                best = found
-        return best
+    def _greedy(self) -> Assignment | None:
+        """A table by greedy; where that was cut short the better one of it and the quick one, since candidates may be
+        so many that the level vectors are sooner gone through, or the rows divided."""
+        params = self._greedy_params
+        least = params.value_limit(self.limit).left if self.problem.attributes else 0.0
+        limit = self.limit.share(params.share, max(params.seconds, least))
+        found = greedy(self.instance, limit)
+        if limit.over and not self.limit.over and not groups_not_alone(self.problem):
+            quick = self.quick_partition(self.limit.share(params.share))
+            other = None if quick is None else self._assigned(quick)
+            if other is not None and (found is None or other.cost < found.cost):
+                return other
+        return found
 
-    def quick_partitions(self, limit: Limit) -> Iterator[Partition]:
-        """Tables by methods that need no candidates: greedy within this limit, and where that was cut short Mondrian in
-        a share of what is left, if the requirements allow it."""
-        with suppress(TooManyLevelVectorsError):
-            partition = greedy_partition(self.prepared.before, limit)
-            if partition is not None:
-                yield partition
-        if limit.over and self.problem.merge_closed:
-            partition = mondrian_partition(self.prepared.before, self.limit.share(self._greedy_params.mondrian_share))
-            if partition is not None:
-                yield partition
+    def _assigned(self, partition: Partition) -> Assignment | None:
+        """A partition as a table over `instance`; None where some group has no candidate."""
+        return assignment_of_groups(self.prepared, partition.of_rows(self.problem.table, self.prepared.before.types))
+
+    def quick_partition(self, part: Limit) -> Partition | None:
+        """The table that was made before the candidates, or else one by `quick_partition` in a part of the limit."""
+        if self.quick is not None:
+            return self.quick
+        return quick_partition(self.prepared.before, part, self.limit, self._greedy_params)
 
     @cached_property
     def _given(self) -> Assignment | None:

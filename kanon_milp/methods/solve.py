@@ -38,7 +38,7 @@ from kanon_milp.methods.outcome import UNKNOWN, Bound, Found, Outcome, verified_
 from kanon_milp.methods.phases import Phase
 from kanon_milp.methods.progress import live, telling
 from kanon_milp.methods.result import Result
-from kanon_milp.methods.session import Session, limit_of
+from kanon_milp.methods.session import Session, limit_of, table_before_candidates
 from kanon_milp.methods.side_constraints import (
     has_free_problem,
     has_number_first,
@@ -166,9 +166,13 @@ def solve(
         clock = Clock(on_stage)
         limit = limit_of(clock, options, stop)
         threads = options.threads if options.threads == 1 or can_begin_processes() else 1
+        searches = named is None or named.name == "search"
 
         def begun(problem: Problem, *, listed: bool = True) -> Session:
+            quick = None
             try:
+                if searches and begin is None:
+                    quick = table_before_candidates(problem, clock, limit, tuned)
                 prepared = presolve(
                     problem,
                     clock,
@@ -176,7 +180,7 @@ def solve(
                     merge=True,
                     enumerated=listed and (named is None or named.candidates or bool(side_constraints(problem))),
                     small_groups=named is not None and named.small_groups and not side_constraints(problem),
-                    priced=named is None or named.name == "search",
+                    priced=searches,
                     limit=limit,
                 )
             except TooManyLevelVectorsError as error:
@@ -197,6 +201,7 @@ def solve(
                 files,
                 solver_used="solver" in runs.takes or (runs.free_first and bool(side_constraints(problem))),
                 start=begin,
+                quick=quick,
                 parameters=tuned,
             )
 

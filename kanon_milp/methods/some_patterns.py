@@ -104,14 +104,16 @@ class _Search:
         from kanon_milp.heuristics.greedy import greedy_partition
 
         session, before, params = self.session, self.session.prepared.before, self.params
-        if not groups_not_merging(session.problem):
+        quick = session.quick
+        least = params.first_seconds if quick is None else 0.0
+        if not (groups_not_merging(session.problem) or (quick is not None and self.limit.over)):
             with session.clock.step("search"):
-                partition = mondrian_partition(before, self.limit.share(params.instead_share, params.first_seconds))
+                partition = mondrian_partition(before, self.limit.share(params.instead_share, least))
             if partition is not None:
                 self._release(partition)
         with session.clock.step("search"):
-            limit = self.limit.share(params.greedy_share, params.first_seconds)
-            partition = greedy_partition(before, limit)
+            limit = self.limit.share(params.greedy_share, least)
+            partition = greedy_partition(before, limit) if quick is None else quick
         share = params.instead_share if partition is None or limit.over else params.baseline_share
         if partition is not None:
             self._release(partition)

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Literal
 
 import polars as pl
 import pytest
+from census import census
 from effort import examples
 from oracle import optimum
 from present import present
@@ -18,10 +20,17 @@ from strategies import drawn_case
 
 import kanon_milp as km
 from kanon_milp.bounds.built_in import cheapest_loss, cheapest_without_candidates
+from kanon_milp.heuristics.greedy import greedy_partition
+from kanon_milp.heuristics.group_check import GroupCheck
+from kanon_milp.heuristics.mondrian import mondrian_partition
 from kanon_milp.methods.registry import refusal
+from kanon_milp.methods.session import GreedyTableParams, quick_partition
 from kanon_milp.presolve import preparation
 from kanon_milp.presolve.instance import Instance, prepare
+from kanon_milp.presolve.partition import released_partition
+from kanon_milp.presolve.preparation import presolve
 from kanon_milp.presolve.reductions import Viability
+from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import NO_LIMIT, Limit
 
 
@@ -146,3 +155,42 @@ def test_where_greedy_over_candidates_is_cut_short_it_goes_over_level_vectors(mo
     assert greedy.objective is not None
     assert found.trajectory[0][1] is not None
     assert found.trajectory[0][1] <= greedy.objective + 1e-9
+
+
+@dataclass(frozen=True)
+class Looks(Limit):
+    """A limit that is over after so many looks at it."""
+
+    looks: Iterator[int] = field(default_factory=lambda: iter(()))
+
+    @property
+    def over(self) -> bool:
+        return next(self.looks, None) is None
+
+
+def valued() -> km.Problem:
+    table = km.Table.from_frame(census(200), ["age", "education", "race"], "disease")
+    return km.Problem(table, [km.KAnonymity(2), km.LDiversity(3)])
+
+
+@pytest.mark.parametrize("looks", [1, 10, 40, 80, 1000])
+def test_a_table_before_candidates_is_no_worse_than_greedy_and_mondrian_cut_short_alike(looks: int) -> None:
+    """Its groups are judged by the requirements, as the verifier is not asked here."""
+    instance = presolve(valued(), Clock(), enumerated=False).before
+    quick = quick_partition(instance, Looks(looks=iter(range(looks))), NO_LIMIT, GreedyTableParams())
+    greedy = greedy_partition(instance, Looks(looks=iter(range(looks))))
+    mondrian = mondrian_partition(instance, Looks(looks=iter(range(looks))))
+    released = [present(released_partition(instance, present(each))) for each in (quick, greedy, mondrian)]
+    assert released[0][1].cost <= min(each.cost for _, each in released)
+    assert not len(GroupCheck(released[0][0]).refused(released[0][1]))
+
+
+@pytest.mark.parametrize("method", ["auto", "search"])
+def test_greedy_runs_once_and_before_candidates_where_it_is_slow(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(*_: object) -> None:
+        raise AssertionError("greedy runs a second time")
+
+    greedy = km.solve(valued(), method="greedy")
+    monkeypatch.setattr("kanon_milp.methods.session.greedy", none)
+    found = km.solve(valued(), method=method, time_limit=0.3)
+    assert present(found.exact_objective) <= present(greedy.exact_objective)
