@@ -7,12 +7,15 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from effort import THOROUGH, examples
 from hypothesis import settings
 from places import ROOT
+
+if TYPE_CHECKING:
+    from kanon_milp.system.extras import Plugins
 
 pytest_plugins = ["database_cases"]  # which has fixtures
 
@@ -67,15 +70,23 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def registered_solvers_are_forgotten() -> Iterator[None]:
-    """Solvers that lie or hang do not outlive the test module that registers them: the next one may ask them all."""
-    from kanon_milp.solvers import registry
+def what_is_registered_is_forgotten() -> Iterator[None]:
+    """Solvers that lie, reductions, bounds do not outlive the test module that registers them."""
+    from kanon_milp.bounds import BOUNDS
+    from kanon_milp.formulations import FORMULATIONS
+    from kanon_milp.methods.phases import REGISTERED
+    from kanon_milp.methods.registry import METHODS
+    from kanon_milp.presolve.own_reductions import OWN
+    from kanon_milp.problem.group_costs import GROUP_COSTS
+    from kanon_milp.solvers.registry import SOLVERS
     from kanon_milp.studies.bench import study
 
-    before, loaded = dict(registry.SOLVERS), set(study._loaded)
+    everything: list[Plugins[Any]] = [BOUNDS, FORMULATIONS, REGISTERED, METHODS, OWN, GROUP_COSTS, SOLVERS]
+    before, loaded = [dict(each) for each in everything], set(study._loaded)
     yield
-    registry.SOLVERS.clear()
-    registry.SOLVERS.update(before)
+    for each, known in zip(everything, before, strict=True):
+        each.clear()
+        each.update(known)
     study._loaded.intersection_update(loaded)
 
 
