@@ -335,7 +335,7 @@ def _search() -> Iterable[Route]:
 def _others() -> Iterable[Route]:
     merging = NOT_ALONE | IGNORED
     yield Route("subset_dp", with_options(method="subset_dp"), refuses=merging)
-    guessed = merging - {"cost bound", "max groups"}
+    guessed = merging - {"cost bound", "min groups", "max groups"}
     yield Route("fpt", with_options(method="fpt"), refuses=guessed, may="sets of released rows|would guess")
     yield Route("matching", with_options(method="matching"), pairs_case)
     yield Route("greedy", with_options(method="greedy"), refuses=NOT_ALONE, proves=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -174,9 +173,9 @@ def not_searched(problem: Problem) -> str:
 
 
 def not_guessed(problem: Problem) -> str:
-    """For Algorithm 1 of the homogeneity paper, which has a bound on the loss and one on the number of groups; empty if
+    """For Algorithm 1 of the homogeneity paper, which has bounds on the loss and on the number of groups; empty if
     nothing is in the way."""
-    return groups_not_merging(replace(problem.without_sides(), min_groups=problem.min_groups))
+    return groups_not_merging(problem.without_sides())
 
 
 def more_than_sizes(problem: Problem) -> str:

@@ -7,11 +7,12 @@ of candidates, each the cheapest that covers its row types, and different matric
 those with their columns exchanged, are one guess. It is the guess of their Proposition 2, too: which columns each
 released row suppresses, and a prototype of it.
 
-The bounds t_out and s of the algorithm's signature are `max_groups` and `cost_bound`. There is no solution if t_in >
-t_out + s (Proposition 3), which presolve tests for every method (`refuse_side_constraints`). Where a group may get any
-further row (k-anonymity, p-sensitivity) no more than t_in candidates are needed, by Lemma 2: each row goes where it
-loses least, but for those that a group needs which is where some row type loses least. Elsewhere rows have to match,
-and every set of candidates is a guess.
+The bounds t_out and s of the algorithm's signature are `max_groups` and `cost_bound`; a least number of groups
+(`min_groups`) leaves out the guesses of fewer. There is no solution if t_in > t_out + s (Proposition 3), which presolve
+tests for every method (`refuse_side_constraints`). Where a group may get any further row (k-anonymity, p-sensitivity)
+no more than t_in candidates are needed, or as many as there must be, by Lemma 2: each row goes where it loses least,
+but for those that a group needs which is where some row type loses least. Elsewhere rows have to match, and every set
+of candidates is a guess.
 """
 
 from __future__ import annotations
@@ -57,9 +58,10 @@ def solve_fpt(session: Session) -> Result:
     params = session.parameters.of(FptParams)
     few = all(_may_grow(requirement, instance) for requirement in problem.requirements)
     flow = few and len(problem.attributes) <= 1
-    groups = instance.types.count if few else instance.candidates.count
+    fewest = problem.min_groups or 1
+    groups = max(instance.types.count, fewest) if few else instance.candidates.count
     groups = min(groups, groups if problem.most_groups is None else problem.most_groups)
-    guesses = Guesses(instance, params.flows if flow else params.models, groups)
+    guesses = Guesses(instance, params.flows if flow else params.models, fewest, groups)
     if instance.cost_bound is not None:
         guesses.incumbent = instance.cost_bound + 1
     best: Assignment | None = None
@@ -103,24 +105,24 @@ def _different_values(instance: Instance) -> Cells | None:
 
 
 class Guesses:
-    """Sets of at most so many candidates that cover all row types. Raises InputError where there are too many sets.
+    """Sets of so many candidates that cover all row types. Raises InputError where there are too many sets.
 
     incumbent: cost that is to be undercut, that of the best assignment so far; None for any.
     """
 
     incumbent: int | None = None
 
-    def __init__(self, instance: Instance, most: int, groups: int) -> None:
+    def __init__(self, instance: Instance, most: int, fewest: int, groups: int) -> None:
         candidates, types = instance.candidates, instance.types.count
         usable = np.flatnonzero(candidates.support >= instance.least)
         order = usable[np.argsort(candidates.cost[usable], kind="stable")]
-        count = sum(math.comb(len(order), size) for size in range(1, min(groups, len(order)) + 1))
+        count = sum(math.comb(len(order), size) for size in range(fewest, min(groups, len(order)) + 1))
         if count > most:
             raise InputError(
                 f"the method fpt would guess {count:.2g} sets of released rows of {types} row types, and is for up to "
                 f"{most:,}; use another method, such as milp"
             )
-        self._instance, self._order, self._most = instance, order, min(groups, len(order))
+        self._instance, self._order, self._fewest, self._most = instance, order, fewest, min(groups, len(order))
         # loss of a row type's rows in each candidate, with room for "none"
         never = int(candidates.cost.max(initial=0)) * instance.types.n + 1
         self._loss = np.full((candidates.count, types), never, dtype=np.int64)
@@ -135,6 +137,8 @@ class Guesses:
         while stack:
             at, chosen, least = stack.pop()
             known = self.incumbent
+            if len(chosen) + len(self._order) - at < self._fewest:
+                continue
             if at == len(self._order) or len(chosen) == self._most:
                 yield from self._whole(chosen, least, known)
                 continue

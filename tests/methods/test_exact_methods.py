@@ -164,7 +164,7 @@ def test_many_row_types_are_no_guesses() -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_bounds_on_groups_and_loss_are_those_of_the_algorithm(seed: int) -> None:
-    """t_out and s of the signature: beside brute force, under k-anonymity with p-sensitivity or without."""
+    """t_out and s of the signature, and a least number of groups: beside brute force, with p-sensitivity or without."""
     draw = random.Random(seed)
     rows = [(draw.choice("xy"), draw.choice("uvw")) for _ in range(draw.randint(4, 8))]
     secrets = [(draw.choice("stu"),) for _ in rows]
@@ -192,6 +192,8 @@ def test_bounds_on_groups_and_loss_are_those_of_the_algorithm(seed: int) -> None
     assert result.proof == ("infeasible" if least is None else "optimal")
     if least is not None:
         assert found(max_groups=most, cost_bound=int(least)).exact_objective == least
+    sides = {"min_groups": draw.randint(1, most), "max_groups": draw.choice([None, most])}
+    assert found(**sides).exact_objective == best(**{name: bound for name, bound in sides.items() if bound})
     if least:
         assert found(max_groups=most, cost_bound=int(least) - 1).proof == "infeasible"
         assert best(max_groups=most, cost_bound=int(least) - 1) is None
