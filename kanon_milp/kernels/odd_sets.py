@@ -1,4 +1,4 @@
-"""Odd-set cuts from the components that groups of up to three rows form (`bounds.matching.odd_sets`)."""
+"""Odd-set cuts from the components that groups of up to three rows form (`bounds.matching.program`)."""
 
 from __future__ import annotations
 

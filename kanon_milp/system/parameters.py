@@ -51,7 +51,7 @@ MODULES: tuple[str, ...] = (
     "methods.group_heuristics",
     "methods.group_search",
     "methods.hybrid",
-    "methods.matching_phases",
+    "methods.matching",
     "methods.model_phases",
     "methods.phases",
     "methods.portfolio",
