@@ -76,7 +76,6 @@ PARTS: dict[str, tuple[tuple[str, ...], dict[str, float]]] = {
         ("heuristics.annealing:SeenPairs.cheapest",),
         {"annealing.seen_rows": 0},
     ),
-    "diving": (("methods.required_cuts:RequiredCuts.dive",), {"valued_cuts.dives": 0}),
     "programs of small groups": (
         ("heuristics.set_partitioning:Partition.improve",),
         {"small_groups.searched": 0},

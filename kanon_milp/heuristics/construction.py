@@ -27,6 +27,7 @@ class ConstructionParameters:
     promising: float = number(1.5, "cells, φ of the candidates that are worth a look")
     looked_at: float = number(3.0, "cells, φ of the candidates among which rows are moved to mend groups")
     mending: float = number(60.0, "cells for a unit of violation, while groups are mended")
+    open: float = number(0.3, "of the averages in which a candidate is open, from which on it may have rows", most=1)
     tried: int = number(50, "rows of each value that are tried for a group that is mended", least=1)
     exchanges: int = number(40, "rows exchanged in a group that meets one relaxation and not all")
     paired: int = number(32, "values up to which one row is exchanged for another")

@@ -1,4 +1,4 @@
-"""Rank-1 cuts for the hybrid method under requirements: what they prove, and the tables that they lead to."""
+"""Rank-1 cuts for the hybrid method under requirements, and what they prove."""
 
 from __future__ import annotations
 
@@ -13,12 +13,6 @@ from kanon_milp.bounds.dual import DualPoint, Proof, can_be_priced
 from kanon_milp.bounds.parameters import FixingParameters
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.errors import InputError
-from kanon_milp.heuristics.annealing import SeenPairs
-from kanon_milp.heuristics.group_check import GroupCheck
-from kanon_milp.heuristics.rounding import RoundingParameters, dive
-from kanon_milp.heuristics.valued_annealing import ValuedAnnealingParameters, anneal
-from kanon_milp.heuristics.valued_construction import PricedCandidates
-from kanon_milp.heuristics.worker_pool import Effort
 from kanon_milp.methods.phases import Known
 from kanon_milp.methods.sizes_phases import CutParams, small_groups
 from kanon_milp.solvers import Progress
@@ -30,14 +24,11 @@ from kanon_milp.system.parameters import number, parameters
 @parameters("valued_cuts")
 @dataclass(frozen=True)
 class ValuedCutParams:
-    """Rank-1 cuts under requirements of sensitive values, and the tables that they lead to."""
+    """Rank-1 cuts under requirements of sensitive values."""
 
     row_types: int = number(3_000, "of one master problem, at most")
     proof_margin: float = number(1.5, "times what the last proof has taken are left for the next one")
     slow: float = number(0.4, "times what cuts have taken so far is too long for the next unit: branching is faster")
-    diving_share: float = number(0.8, "of a search, for diving", most=1)
-    less_diving: float = number(0.2, "the same after a search whose dives have found nothing")
-    dives: int = number(100, "in one search, at most")
 
 
 class RequiredCuts:
@@ -60,7 +51,7 @@ class RequiredCuts:
         self.rounds: CutRounds | None = None
         self._fixing: ReducedCosts | None = None
         self._turns, self._seconds = 0, 0.0  # of rounds with cuts, and seconds of all rounds
-        self._proof_seconds, self._dive_seconds, self._diving_share = 0.0, 0.0, self.params.diving_share
+        self._proof_seconds = 0.0
 
     @property
     def begun(self) -> bool:
@@ -118,37 +109,12 @@ class RequiredCuts:
             return None
         return found
 
-    def dive(self, effort: Effort, seed: int, seen: SeenPairs | None) -> None:
-        """Tables by diving, each annealed, in a share of the time: where dives find nothing, in a small one every other
-        time. Only where it is `converged`. seen: as in `anneal`."""
-        instance, point, before = self.session.instance, self.point, self.tracker.best
-        keep, pool = self.known.keep, self.known.pool
-        check, effort = GroupCheck(instance), effort.part(self._diving_share * effort.left)
-        assert self.rounds is not None
-        assert point is not None
-        for turn in range(self.params.dives):
-            best, began = self.tracker.best, time.perf_counter()
-            if best is None or effort.ended(best.cost) or effort.left < self._dive_seconds:
-                break
-            first = dive(
-                instance, point, self.rounds.groups, best, effort, seed + turn, self.known.get(RoundingParameters)
-            )
-            if not len(check.refused(first)):
-                keep(first)
-            start = self.tracker.best or best
-            priced, params = PricedCandidates.of(instance, point), self.known.get(ValuedAnnealingParameters)
-            keep(anneal(priced, start, effort, pool, seed + turn, keep, first, seen, params))
-            self._dive_seconds = time.perf_counter() - began
-        usual = self.params.diving_share
-        fruitless = self.tracker.best is before and self._diving_share == usual
-        self._diving_share = self.params.less_diving if fruitless else usual
-
     def _show(self, value: float) -> None:
         self.tracker.show(Progress(0.0, None, value))
 
     @property
     def converged(self) -> bool:
-        """Whether its linear program is worth diving."""
+        """Whether its linear program is near its value over all groups."""
         return self.rounds is not None and self.point is not None and self.rounds.converged
 
     def near(self, open_limit: float, pair_limit: float) -> Flags:

@@ -17,11 +17,10 @@ from kanon_milp.heuristics.annealing import AnnealingParameters, SeenPairs
 from kanon_milp.heuristics.construction import ConstructionParameters
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.neighbourhoods import NeighbourhoodParameters, Sizes
-from kanon_milp.heuristics.rounding import RoundingParameters, rounded
 from kanon_milp.heuristics.set_partitioning import SmallGroupParameters, SmallGroupTables
 from kanon_milp.heuristics.state import cell_cost
 from kanon_milp.heuristics.valued_annealing import ValuedAnnealingParameters, anneal
-from kanon_milp.heuristics.valued_construction import PricedCandidates, construct
+from kanon_milp.heuristics.valued_construction import PricedCandidates, construct, rounded
 from kanon_milp.heuristics.valued_neighbourhoods import Landscape, rebuild
 from kanon_milp.heuristics.worker_pool import Effort
 from kanon_milp.methods.phases import Known
@@ -100,7 +99,7 @@ class RequiredSearch:
         leading = self._cuts.point or point
         # the first turn is too short for the averages to become a table; later ones have no use for a construction then
         averages = self._from_averages and not first_turn
-        first = rounded(instance, leading, self.known.get(RoundingParameters)) if averages else None
+        first = rounded(instance, leading, self.known.get(ConstructionParameters)) if averages else None
         new = self._constructed(proof.value, leading, effort, seed) if start is None or first is None else None
         # annealing may make the best table of one that is not, since scarce values are where they are needed
         if new is not None and (start is None or new.cost < self._promise * start.cost):
@@ -111,9 +110,6 @@ class RequiredSearch:
         self._tables.improve(before or start, point, session.adapter, session.options, effort, seed, accept)
         if self.tracker.best is not None and self.tracker.best is not before:
             start = self.tracker.best
-        if self._cuts.converged and not effort.counted:
-            self._cuts.dive(effort, seed, self._seen)
-            start = self.tracker.best or start
         if effort.ended(start.cost):
             return
         if first is not None and self.tracker.best is not None:

@@ -39,7 +39,6 @@ MODULES: tuple[str, ...] = (
     "heuristics.group_partitions",
     "heuristics.linked_annealing",
     "heuristics.neighbourhoods",
-    "heuristics.rounding",
     "heuristics.search",
     "heuristics.set_partitioning",
     "heuristics.valued_annealing",

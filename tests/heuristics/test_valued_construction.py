@@ -17,9 +17,8 @@ from kanon_milp.bounds.dual import DualPoint
 from kanon_milp.bounds.lagrangian_bound import required_bound
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.heuristics.greedy import candidate_of_all
-from kanon_milp.heuristics.rounding import rounded
 from kanon_milp.heuristics.valued_annealing import anneal
-from kanon_milp.heuristics.valued_construction import PricedCandidates, construct
+from kanon_milp.heuristics.valued_construction import PricedCandidates, construct, rounded
 from kanon_milp.heuristics.worker_pool import Effort
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance, prepare
