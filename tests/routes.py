@@ -292,7 +292,6 @@ def _search() -> Iterable[Route]:
     yield Route("search", counted, refuses=NOT_SEARCHED, certified=True)
     any_start = partial(with_any_start, method="search", iteration_limit=2)
     yield Route("search from any start", any_start, refuses=NOT_SEARCHED)
-    yield Route("portfolio", with_options(method="portfolio", time_limit=60), refuses=NOT_ALONE)
     yield sizes("models first")
     given_up = {**CONDENSING, "condensed.slow_seconds": 0.0, "condensed.far": 0.0}
     yield sizes("condensed", parameters=CONDENSING)

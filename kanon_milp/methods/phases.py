@@ -131,10 +131,9 @@ class Known:
     there were rank-1 cuts. iteration_seconds: what an iteration of that bound has taken. raised_in: the last round in
     which rank-1 cuts have gone as far as is worth it. searched: whether tables were searched for, not only constructed.
     constructed_by: the multipliers that a table was constructed by. concurrent: how many phases run in the place of a
-    worker. notes: what the result is to say. refuted: how a model of all tables has ended elsewhere that has no
-    solution. valued: what is known where more than sizes is required. sizes_only: whether nothing else is required, or
-    the rest is left out. ended: whether the session ends whatever else could be done. off: names of the phases that the
-    user has left out.
+    worker. notes: what the result is to say. valued: what is known where more than sizes is required. sizes_only:
+    whether nothing else is required, or the rest is left out. ended: whether the session ends whatever else could be
+    done. off: names of the phases that the user has left out.
     """
 
     session: Session
@@ -154,7 +153,6 @@ class Known:
     concurrent: int = 0
     round: int = 0
     ended: bool = False
-    refuted: LastModel | None = None
     valued: MoreThanSizes | None = None
     sizes_only: bool = False
     off: frozenset[str] = frozenset()

@@ -34,7 +34,6 @@ from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
 from kanon_milp.presolve.infeasibility import side_constraints
 from kanon_milp.presolve.preparation import Prepared
-from kanon_milp.presolve.resources import PAIR_SECONDS, SOLVE_SECONDS
 from kanon_milp.presolve.whole_groups import GroupInstance
 from kanon_milp.problem.arguments import instance_of, text, wrong
 from kanon_milp.problem.problem import Problem
@@ -223,14 +222,6 @@ METHODS: Plugins[Method] = Plugins(
             free_first=True,
         ),
         Method(
-            "portfolio",
-            "search and milp side by side, on two threads or more",
-            _imported_later("portfolio"),
-            groups_not_alone,
-            frozenset({"solver", "parameters"}),
-            free_first=True,
-        ),
-        Method(
             "mdav",
             "microaggregation by MDAV (Domingo-Ferrer, Torra), without a proof",
             groups=WholeGroups(solve_mdav, not_points),
@@ -265,9 +256,7 @@ def names() -> list[str]:
 
 def about() -> str:
     """All methods in one line, for `--help`."""
-    return "; ".join(
-        ["auto (default): milp, search, portfolio or matching", *(f"{m.name}: {m.about}" for m in METHODS.values())]
-    )
+    return "; ".join(["auto (default): milp, search or matching", *(f"{m.name}: {m.about}" for m in METHODS.values())])
 
 
 def register_method(method: Method, *, replace: bool = False) -> None:
@@ -373,19 +362,17 @@ def choose(
     prepared: Prepared,
     given: frozenset[Argument],
     time_limit: float | None,
-    threads: int = 1,
     parameters: Parameters = DEFAULT,
 ) -> Method:
     """What "auto" takes for an instance: of the methods that can do it, the one that is expected to gain most for its
     time, as the scheduler takes the phases of one.
 
     Within a time limit, in seconds, the hybrid method has also smaller ones: it has a good table at once, and then
-    hands what is left to the solver where that is likely to end in time; with a second thread, one model has it from
-    the beginning where it may end in time. Without a limit the model that ends with a proof is worth waiting for. Pairs
-    of rows under a mask are a matching, whose bound is close; so are pairs of different sensitive values under all
-    patterns, and pairs of rows where the core problem is too large for one model.
+    hands what is left to the solver where that is likely to end in time. Without a limit the model that ends with a
+    proof is worth waiting for. Pairs of rows under a mask are a matching, whose bound is close; so are pairs of
+    different sensitive values under all patterns, and pairs of rows where the core problem is too large for one model.
     """
-    expected = estimates(prepared, time_limit, threads, parameters)
+    expected = estimates(prepared, time_limit, parameters)
     # direct MILP takes what it has no use for: it is told then
     able = [
         name
@@ -421,9 +408,7 @@ def _no_use(arguments: frozenset[Argument]) -> str:
 _BEST_FIRST = ("univariate", "milp", "search", "vmdav", "k_member")
 
 
-def estimates(
-    prepared: Prepared, time_limit: float | None, threads: int, parameters: Parameters
-) -> dict[str, Estimate]:
+def estimates(prepared: Prepared, time_limit: float | None, parameters: Parameters) -> dict[str, Estimate]:
     """What each of the methods that "auto" may take is expected to need and to gain; only of those worth a thought."""
     params, model = parameters.of(AutoParams), parameters.of(RestrictedModelParams)
     problem, instance = prepared.problem, prepared.instance
@@ -450,9 +435,6 @@ def estimates(
     alone = model.pairs < pairs <= params.matching_pairs and enough
     if large and (alone if sizes_only and not masked else masked == sizes_only and time_limit is not None):
         found["matching"] = Estimate(seconds / 4, 1.0)
-    in_time = time_limit is not None and pairs * (PAIR_SECONDS + SOLVE_SECONDS) <= time_limit
-    if threads > 1 and in_time and pairs >= params.limited_pairs and few:
-        found["portfolio"] = Estimate(seconds / 2, 1.0)
     return found
 
 

@@ -55,7 +55,7 @@ def begun(kind: type[K], session: Session, limit: Limit, tracker: Tracker | None
 def outcome_of(known: Known) -> Outcome:
     """What is known in the end."""
     session, tracker, unit = known.session, known.tracker, known.instance.levels.unit
-    model = known.refuted or known.model
+    model = known.model
     # what a model ended by says nothing where the rest has ended otherwise
     failed = model.stopped in (StopReason.INFEASIBLE, StopReason.ERROR)
     reason = model.stopped if model.stopped and (failed or not known.settled) else known.why()
@@ -71,11 +71,8 @@ def outcome_of(known: Known) -> Outcome:
     found = session.constructed() if tracker.best is None else session.release(tracker.best)
     if reason is StopReason.INFEASIBLE:
         if found is None:
-            why = session.why_infeasible if known.refuted is None else model.message
-            return replace(outcome, dual=None).infeasible(model.backed_by, why)
+            return replace(outcome, dual=None).infeasible(model.backed_by, session.why_infeasible)
         reason, message = StopReason.ERROR, f"{session.adapter.name} says infeasible, which this table refutes"
-        if known.refuted is not None:
-            return replace(outcome.failed(message), found=found)
     bound = Bound(tracker.proven * unit, tracker.proven_by)
     outcome = replace(outcome, bound=bound).with_registered(tracker.registered * unit)
     if found is None:

@@ -60,7 +60,6 @@ from kanon_milp.system.arrays import Ints
 from kanon_milp.system.clock import Clock, OnStage
 from kanon_milp.system.limit import ctrl_c_sets
 from kanon_milp.system.parameters import Number, Parameters
-from kanon_milp.system.processes import can_begin_processes
 from kanon_milp.verify import verify
 
 LOGGER = logging.getLogger(__name__)
@@ -99,8 +98,7 @@ def solve(
     heuristic search and a restricted MILP, for minimum loss (with side constraints the problem without them comes
     first; 10 minutes if there is no limit); "greedy", groups from the cheapest pattern on, without a proof; or another
     one, also one of `register_method`. "auto" takes "search" if it supports the problem and the table is large, within
-    a time limit also for smaller tables, else "milp"; with two threads it runs both side by side ("portfolio") if
-    either may be faster.
+    a time limit also for smaller tables, else "milp".
     time_limit: seconds of wall clock for everything after reading; infinity is no limit. log_file: of the solver.
     threads: of the solver, and processes of the search; at most 1024, and no more than the machine has processors are
     used.
@@ -165,7 +163,6 @@ def solve(
         on_stage, on_progress = telling(line, on_stage, on_progress)
         clock = Clock(on_stage)
         limit = limit_of(clock, options, stop)
-        threads = options.threads if options.threads == 1 or can_begin_processes() else 1
         searches = named is None or named.name == "search"
 
         def begun(problem: Problem, *, listed: bool = True) -> Session:
@@ -185,7 +182,7 @@ def solve(
                 )
             except TooManyLevelVectorsError as error:
                 raise registry.with_way_out(error, problem) from None
-            runs = named or registry.choose(prepared, given, options.time_limit, threads, tuned)
+            runs = named or registry.choose(prepared, given, options.time_limit, tuned)
             LOGGER.info("%r; method %s, solver %s", prepared, runs.name, adapter.name)
             return Session(
                 prepared,

@@ -53,7 +53,6 @@ MODULES: tuple[str, ...] = (
     "methods.matching",
     "methods.model_phases",
     "methods.phases",
-    "methods.portfolio",
     "methods.priced_rounds",
     "methods.registry",
     "methods.required_cuts",

@@ -55,15 +55,6 @@ def refuse_unguarded_script() -> None:
         raise InputError(UNGUARDED)
 
 
-def can_begin_processes() -> bool:
-    """Whether processes can begin: the main script is guarded, or there is none that they would run again."""
-    try:
-        refuse_unguarded_script()
-    except InputError:
-        return False
-    return True
-
-
 def _is_read_from_input() -> bool:
     file = getattr(sys.modules.get("__main__"), "__file__", None)
     return file is not None and str(file).startswith("<")  # "<stdin>", which nobody can read again

@@ -132,7 +132,7 @@ def check_words(result: km.Result) -> None:
     assert ("proven optimum" in result.summary()) == result.is_optimal == ("proven to be the best" in texts[1])
 
 
-METHODS = ["milp", "search", "portfolio", "greedy", "mondrian", "m_approximation", "full_domain", "subset_dp", "fpt"]
+METHODS = ["milp", "search", "greedy", "mondrian", "m_approximation", "full_domain", "subset_dp", "fpt"]
 
 
 FEW = {(None, "search"), ("candidates", "milp"), ("time", "auto"), ("time", "greedy"), (None, "fpt")}
@@ -159,7 +159,7 @@ def test_no_result_says_two_things(method: str, short: str | None, monkeypatch: 
     try:
         result = km.solve(problem, method=method, time_limit=limit)
     except km.InputError:
-        assert short == "candidates" or method in ("fpt", "portfolio")
+        assert short == "candidates" or method == "fpt"
         return
     check_words(result)
     if result.proof != "infeasible":

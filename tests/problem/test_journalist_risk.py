@@ -94,7 +94,7 @@ def small(risk: str = "1/2", **given: Any) -> km.Problem:
     return km.Problem(km.Table.from_frame(frame, ["q0", "q1"]), km.JournalistRisk(risk, frame), **given)
 
 
-@pytest.mark.parametrize("method", ["search", "greedy", "mondrian", "subset_dp", "full_domain", "fpt", "portfolio"])
+@pytest.mark.parametrize("method", ["search", "greedy", "mondrian", "subset_dp", "full_domain", "fpt"])
 def test_methods_that_judge_groups_by_their_rows_are_refused(method: str) -> None:
     with pytest.raises(km.InputError, match="journalist risk is about what is released"):
         km.solve(small(), method=method)

@@ -290,7 +290,16 @@ def test_any_question_for_its_name_is_a_guard(
     file.write_text("import logging, sys\n" + lines)
     module = ModuleType("__main__")
     found: list[bool] = []
-    vars(module).update(__file__=str(file), main=lambda: found.append(processes.can_begin_processes()))
+
+    def main() -> None:
+        try:
+            processes.refuse_unguarded_script()
+        except km.InputError:
+            found.append(False)
+        else:
+            found.append(True)
+
+    vars(module).update(__file__=str(file), main=main)
     monkeypatch.setitem(sys.modules, "__main__", module)
     exec(compile(file.read_text(), file, "exec"), vars(module))
     assert found == [guarded]
