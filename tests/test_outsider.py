@@ -89,7 +89,7 @@ recoding = km.Hierarchies({"age": ages}, weights={"city": 3}, level_costs={"age"
 def with_a_price_for_groups(problem, price):
     """The objective of the model with a price for each group that there is."""
     model = km.build_model(problem)
-    model.loss.set_value(model.loss.expr + price / model.unit * sum(model.open[g] for g in model.CANDIDATES))
+    model.loss.set_value(model.unit * model.loss.expr + price * sum(model.open[g] for g in model.CANDIDATES))
     return km.solve_model(problem, model, "scipy")
 '''
 

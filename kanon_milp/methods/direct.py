@@ -271,7 +271,7 @@ def solve_direct(
     if own and (said := beyond_floats(compiled.linear)):
         return session.end(session.fallback(known.stopped("error", said)))
     session = _suited_to_mixed(session, compiled, model)
-    compiled, scale = scale_of(instance, model, compiled, session.adapter, own=own)
+    compiled, scale = scale_of(instance, compiled, session.adapter, session.extension, own=own)
     restricted, linear = RestrictedModel(instance, model, compiled, own), compiled.linear
     known = replace(known, size=(linear.variables, linear.constraints))
 

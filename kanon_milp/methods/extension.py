@@ -35,8 +35,8 @@ class Extension:
 
     added: constraints, variables and objectives that it did not have. changed: those with other coefficients, bounds or
     domains. fixed: variables. deactivated: constraints and objectives that are switched off, or deleted. objective: the
-    component that is optimized, if that is not the objective of the problem as it was built. sense: "minimize" or
-    "maximize". unit: what one unit of the objective in the model is worth in results. relaxed: whether something that
+    component that is optimized, if that is not the objective of the problem as it was built; results have its values
+    as it was written, whichever component holds it. sense: "minimize" or "maximize". relaxed: whether something that
     the problem asks for may be gone, so that the model can have solutions that are no valid table. compared: False
     where the time was over before this was known; then all else is unknown. integer_again: variables that were made
     continuous, and integer again before the model was solved, since a table has no parts of rows.
@@ -48,7 +48,6 @@ class Extension:
     deactivated: tuple[str, ...] = ()
     objective: str | None = None
     sense: str = "minimize"
-    unit: Fraction = Fraction(1)
     relaxed: bool = False
     compared: bool = True
     integer_again: tuple[str, ...] = ()
@@ -109,22 +108,21 @@ def prepared_for_model(
     return prepared
 
 
-def not_compared(model: pyo.ConcreteModel, unit: Fraction) -> Extension:
-    """What is known of a model before it is compared: the objective that is active. unit: of the objective `loss`."""
+def not_compared(model: pyo.ConcreteModel) -> Extension:
+    """What is known of a model before it is compared: the objective that is active."""
     goal = next(model.component_data_objects(pyo.Objective, active=True), None)
     if goal is None:
         return Extension(compared=False, relaxed=True)
     sense = "minimize" if goal.sense == pyo.minimize else "maximize"
-    worth = unit if states_loss(model) else Fraction(1)
-    return Extension(objective=goal.name, sense=sense, unit=worth, relaxed=True, compared=False)
+    return Extension(objective=goal.name, sense=sense, relaxed=True, compared=False)
 
 
 def extension_of(
-    model: pyo.ConcreteModel, arrays: PyomoArrays, built: pyo.ConcreteModel, original: PyomoArrays, unit: Fraction
+    model: pyo.ConcreteModel, arrays: PyomoArrays, built: pyo.ConcreteModel, original: PyomoArrays
 ) -> Extension | None:
     """Compare a model with the one that was built for the same problem; None where they are the same.
 
-    arrays, original: the two, compiled with names. unit: what one unit of the objective `loss` is worth.
+    arrays, original: the two, compiled with names.
     """
     ours, theirs = original.linear, arrays.linear
     at = {name: j for j, name in enumerate(ours.variable_names)}
@@ -199,7 +197,6 @@ def extension_of(
         _components(deactivated),
         objective=goal.name if own else None,
         sense="minimize" if arrays.sign == 1 else "maximize",
-        unit=unit if states_loss(model) else Fraction(1),
         relaxed=relaxed,
         integer_again=_components(restored),
     )
@@ -210,21 +207,15 @@ def compared(
 ) -> tuple[PyomoArrays, Extension | None]:
     """A user's model as arrays, `assign` as integer, and how it differs from the one that is built for the instance."""
     arrays, built = to_arrays(model, names=True), formulation.build(instance)
-    extension = extension_of(model, arrays, built, to_arrays(built, names=True), instance.levels.unit)
+    extension = extension_of(model, arrays, built, to_arrays(built, names=True))
     return RestrictedModel(instance, model, arrays, own=False).with_integer_rows().arrays, extension
 
 
 def unit_of(instance: Instance, extension: Extension | None) -> Fraction:
-    """What one unit of a model's objective is worth in results."""
-    if extension is not None and extension.objective is not None:
-        return extension.unit
-    return instance.levels.unit if instance.problem.objective == "loss" else Fraction(1)
-
-
-def states_loss(model: pyo.ConcreteModel) -> bool:
-    """Whether the objective `loss`, which counts in units, is the active one, however it was changed."""
-    loss = model.component("loss")
-    return loss is not None and bool(loss.active)
+    """What one unit of a model's objective is worth in results: that of `loss` as it was built counts in units, and
+    one that a user has stated means what it says."""
+    changed = extension is not None and extension.objective is not None
+    return instance.levels.unit if instance.problem.objective == "loss" and not changed else Fraction(1)
 
 
 def component_of(name: str) -> str:

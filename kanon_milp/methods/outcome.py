@@ -8,9 +8,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyomo.core as pyo
 
-from kanon_milp.methods.extension import states_loss
+from kanon_milp.methods.extension import Extension, unit_of
 from kanon_milp.methods.tracker import PhaseRun, Proof, Trajectory
 from kanon_milp.presolve.assignment import RowGroups
 from kanon_milp.presolve.instance import Instance
@@ -48,7 +47,7 @@ class Scale:
     def of_problem(cls, instance: Instance) -> Scale:
         """That of the problem's own objective: integral in units of the loss, or in numbers of groups."""
         sign = -1 if instance.problem.objective == "max_groups" else 1
-        return cls(sign, instance.levels.unit if instance.problem.objective == "loss" else Fraction(1), Grid())
+        return cls(sign, unit_of(instance, None), Grid())
 
     def to_problem(self, value: float | None) -> float | None:
         """A model's (minimized) value in the problem's units."""
@@ -225,13 +224,12 @@ def _joined(*parts: str) -> str:
 
 
 def scale_of(
-    instance: Instance, model: pyo.ConcreteModel, compiled: PyomoArrays, adapter: SolverAdapter, *, own: bool
+    instance: Instance, compiled: PyomoArrays, adapter: SolverAdapter, extension: Extension | None = None, *, own: bool
 ) -> tuple[PyomoArrays, Scale]:
     """The model as it is handed over, and its scale: our own objectives are integral, a user's is rescaled."""
     linear, step, integral = (compiled.linear, Fraction(1), True) if own else rescaled(compiled.linear)
-    unit = instance.levels.unit if states_loss(model) else Fraction(1)
     grid = Grid(int(integral), precision_size(adapter, linear))
-    return replace(compiled, linear=linear), Scale(compiled.sign, unit * step, grid)
+    return replace(compiled, linear=linear), Scale(compiled.sign, unit_of(instance, extension) * step, grid)
 
 
 def objective_of(

@@ -403,6 +403,6 @@ def solve_model(
             interrupt=stop,
             on_progress=on_progress,
             files=files,
-            extension=not_compared(model, prepared.instance.levels.unit),
+            extension=not_compared(model),
         )
         return solve_direct(session, model, own=False, begin=begin)

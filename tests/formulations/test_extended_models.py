@@ -78,8 +78,7 @@ def test_continuous_variables_are_those_of_the_rounded_integers(price: float, we
         opened = sum(round(model.open[g].value) for g in model.CANDIDATES)
         assert opened == 2
         assert model.z.value == pytest.approx(0.5, abs=1e-12)
-        unit = Fraction(weight)
-        assert result.exact_objective == result.exact_bound == Fraction(price) / 2 * unit
+        assert result.exact_objective == result.exact_bound == Fraction(price) / 2
 
 
 class Near(km.SolverAdapter):
@@ -516,3 +515,49 @@ def test_the_unit_of_a_model_is_what_its_loss_counts_in() -> None:
     model.more = pyo.Constraint(expr=model.unit * model.loss.expr >= present(result.loss) + Fraction(1, 4))
     dearer = km.solve_model(problem, model).require_optimal()
     assert present(dearer.loss) > present(result.loss)
+
+
+@pytest.mark.parametrize("maximized", [False, True])
+@pytest.mark.parametrize("factor", [Fraction(1), Fraction(1, 4), Fraction(7, 3)])
+def test_an_objective_means_what_it_says_whichever_component_holds_it(
+    factor: Fraction, maximized: bool, tmp_path: Path
+) -> None:
+    """Set for `loss`, or declared anew: the same numbers in result, progress, messages, exports and imports, and as
+    Pyomo evaluates the objective."""
+    table = km.Table.from_frame(pl.DataFrame({"a": list("xxyzz"), "b": list("uvvvu")}), ["a", "b"])
+    problem = km.Problem(table, km.KAnonymity(2), km.Suppression({"a": "3/4", "b": "1/2"}))
+    found = []
+    for anew in (False, True):
+        model = km.build_model(problem)
+        goal = factor * model.loss.expr + 2 * sum(model.open[g] for g in model.CANDIDATES) + 1
+        if anew:
+            model.loss.deactivate()
+            model.own = pyo.Objective(expr=goal, sense=pyo.maximize if maximized else pyo.minimize)
+        else:
+            model.loss.set_value(goal)
+            model.loss.sense = pyo.maximize if maximized else pyo.minimize
+        seen: list[float] = []
+        result = km.solve_model(
+            problem, model, on_progress=lambda point: seen.append(present(point.incumbent))
+        ).require_optimal()
+        value = float(pyo.value(model.own if anew else model.loss))
+        assert float(present(result.exact_objective)) == pytest.approx(value, rel=1e-12)
+        assert seen[-1] == pytest.approx(value, rel=1e-9)
+        assert result.as_dict()["optimized"]["unit"] == "1"
+        checked = km.solved_table(problem, model)
+        written = km.export_model(problem, tmp_path / f"{anew}.mps", model=model)
+        name = result.optimized.split()[1]
+        assert name == ("own" if anew else "loss")
+        found.append((
+            result.exact_objective,
+            result.exact_bound,
+            result.loss,
+            result.gap,
+            result.message,
+            result.trajectory[-1][1:],
+            result.summary().split(" of the ")[0],
+            checked.exact_objective,
+            written.unit,
+        ))  # fmt: skip
+    assert found[0] == found[1]
+    assert found[0][0] == found[0][7]

@@ -335,7 +335,7 @@ def _solve_alone(problem: Problem, adapter: Recording, task: Mapping[str, Any], 
         tell.done()
         return replace(known, message=TOO_LATE, seconds=_steps(clock.total()))
     check_numbers(compiled.linear)
-    compiled, scale = scale_of(prepared.instance, model, compiled, adapter, own=True)
+    compiled, scale = scale_of(prepared.instance, compiled, adapter, own=True)
 
     def show(point: Progress) -> None:
         tell.point(scale.to_problem(point.incumbent), scale.to_problem(point.bound))
