@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -536,16 +537,15 @@ def test_an_objective_means_what_it_says_whichever_component_holds_it(
         else:
             model.loss.set_value(goal)
             model.loss.sense = pyo.maximize if maximized else pyo.minimize
-        seen: list[float] = []
-        result = km.solve_model(
-            problem, model, on_progress=lambda point: seen.append(present(point.incumbent))
-        ).require_optimal()
+        seen: list[km.Progress] = []
+        result = km.solve_model(problem, model, on_progress=seen.append).require_optimal()
         value = float(pyo.value(model.own if anew else model.loss))
         assert float(present(result.exact_objective)) == pytest.approx(value, rel=1e-12)
-        assert seen[-1] == pytest.approx(value, rel=1e-9)
+        assert seen[-1].incumbent == pytest.approx(value, rel=1e-9)
         assert result.as_dict()["optimized"]["unit"] == "1"
         checked = km.solved_table(problem, model)
         written = km.export_model(problem, tmp_path / f"{anew}.mps", model=model)
+        assert isinstance(written, km.DeclaredModel)
         name = result.optimized.split()[1]
         assert name == ("own" if anew else "loss")
         found.append((

@@ -136,16 +136,16 @@ def fuzz(
 def drawn(draw: random.Random, params: FuzzingParams) -> tuple[str, LinearModel | None, Fraction | None]:
     """A problem's title, its model (None where presolve rules it out), and the model's optimum where it is planted."""
     known: Fraction | None = None
-    if draw.random() < params.planted:
-        family = draw.choice(["planted_k", "planted_p", "planted_l", "planted_t"])
-        found = families.generate(family, draw.randint(2, params.groups), draw.randrange(10**6), "yes")
-        problem, known = found.problem(), None if found.optimum is None else Fraction(found.optimum)
-    else:
-        problem = _random_problem(draw, params)
     try:
+        if draw.random() < params.planted:
+            family = draw.choice(["planted_k", "planted_p", "planted_l", "planted_t"])
+            found = families.generate(family, draw.randint(2, params.groups), draw.randrange(10**6), "yes")
+            problem, known = found.problem(), None if found.optimum is None else Fraction(found.optimum)
+        else:
+            problem = _random_problem(draw, params)
         declared = declared_model(problem, "strong", draw.random() < 0.5, Clock())
     except (InputError, SolverError):  # no table of it has what is asked for, or it is too large
-        return problem.name, None, None
+        return "", None, None
     linear = declared.arrays.linear
     if not linear.constraints:
         return problem.name, None, None

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from effort import examples
 
 from kanon_milp import solvers
 from kanon_milp.solvers import LinearModel, SolverResult
@@ -101,3 +102,10 @@ def test_the_same_seed_draws_the_same_models() -> None:
     assert first[1] is not None
     assert second[1] is not None
     assert (first[1].A.toarray() == second[1].A.toarray()).all()
+
+
+def test_every_draw_is_a_model_or_none() -> None:
+    """Tables that a requirement refuses are drawn, too: a sensitive attribute with one value hides nothing."""
+    drawn_models = [drawn(Random(f"0-{i}"), FuzzingParams(rows=6, planted=0.0))[1] for i in range(examples(200, 40))]
+    assert None in drawn_models
+    assert any(model is not None for model in drawn_models)
