@@ -8,13 +8,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pyomo.core as pyo
 
 from kanon_milp.bounds import BoundLimit, BoundTask, best_registered, registered_bounds
 from kanon_milp.bounds.built_in import LAGRANGIAN, REQUIREMENTS
-from kanon_milp.errors import InputError, SolverError, is_ours
+from kanon_milp.errors import InputError, SolverError, counted, is_ours
 from kanon_milp.formulations.restricted import RestrictedModel
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.methods import group_number
@@ -29,10 +30,12 @@ from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.partition import assignment_of_groups
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.presolve.resources import LARGE, network_relaxation, too_large, too_long
+from kanon_milp.problem.arguments import wrong
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import Capability, LinearModel, Progress, SolverOptions, SolverResult, StopReason
 from kanon_milp.solvers.adapter import Setting
 from kanon_milp.solvers.checked import solve_checked, with_integers_rounded
+from kanon_milp.solvers.lazy import Lazy
 from kanon_milp.solvers.model import FEASIBILITY, beyond_floats, check_numbers
 from kanon_milp.solvers.proof import INTEGRAL_GAP, REGISTERED
 from kanon_milp.solvers.pyomo_arrays import PyomoArrays
@@ -54,6 +57,7 @@ STATES_LESS = (
 NO_START = "start was dropped: the model has no candidate for some group of it"
 OUTSIDE = "start was dropped: its table does not satisfy the model"
 TOO_LATE = "it ended before the solver could start"
+LATE = "the solver's point, its integers rounded, violates a lazy constraint, so the solver's claim is not used"
 
 
 @parameters("milp")
@@ -243,12 +247,14 @@ def solve_direct(
     explain: Callable[[], str] | None = None,
     known: Outcome | None = None,
     begin: RowGroups | None = None,
+    lazy: LazyFunctions | None = None,
 ) -> Result:
     """Hand a problem's model over, solve it, assign rows, verify, and say what is proven.
 
     own: the model is as the package declares it; else it is a user's, and is compared with that. explain: says what is
     in conflict where the package's own model has no solution. known: bound and multipliers from before. begin: int64
-    (n,), group of each row of a table that a user's model may begin with.
+    (n,), group of each row of a table that a user's model may begin with. lazy: a user's functions that state
+    constraints of points and of points of the relaxation.
     """
     instance, clock = session.instance, session.clock
     known = known or Outcome()
@@ -273,6 +279,7 @@ def solve_direct(
     session = _suited_to_mixed(session, compiled, model)
     compiled, scale = scale_of(instance, compiled, session.adapter, session.extension, own=own)
     restricted, linear = RestrictedModel(instance, model, compiled, own), compiled.linear
+    later = None if lazy is None else lazy.of(model, compiled)
     known = replace(known, size=(linear.variables, linear.constraints))
 
     start, note = (first_table(session, restricted), "") if own else _start_of_user(session, restricted, begin)
@@ -289,12 +296,23 @@ def solve_direct(
 
     with clock.step("solve"):
         answer = solve_checked(
-            session.adapter, linear, options, scale.grid, start=start, on_progress=forward, interrupt=session.interrupt
+            session.adapter,
+            linear,
+            options,
+            scale.grid,
+            start=start,
+            on_progress=forward,
+            interrupt=session.interrupt,
+            lazy=later,
         )
         if not own:
-            answer = _rounded(
-                linear, answer, max(session.limit.left, session.parameters.of(MilpParams).rounding_seconds)
-            )
+            stated = linear if later is None else later.stated(linear)
+            seconds = max(session.limit.left, session.parameters.of(MilpParams).rounding_seconds)
+            answer = _rounded(stated, answer, seconds)
+        if later is not None:
+            session, explain = _with_lazy(session, later, explain)
+            if answer.x is not None and later.violated(answer.x):
+                answer = replace(answer, stop_reason=StopReason.ERROR, x=None, bound=None, backed_by=(), message=LATE)
     proven = scale.proven(answer.bound)
     if own and proven is not None and session.problem.objective == "loss":
         proven = max(proven, Fraction(0))  # the tolerance of a bound may be more than all of a loss
@@ -342,6 +360,39 @@ def solve_direct(
         )
     message = "; ".join(each for each in (message, note) if each)
     return session.end(outcome.stopped(stopped.value, message).with_table(table, scale))
+
+
+@dataclass(frozen=True, eq=False)
+class LazyFunctions:
+    """A user's functions of a model whose variables hold a point; each returns constraints, those that are not violated
+    are ignored. constraints: of points that may be solutions; cuts: of points of the relaxation."""
+
+    constraints: Callable[[Any], Any] | None
+    cuts: Callable[[Any], Any] | None
+
+    @classmethod
+    def asked(cls, constraints: object, cuts: object) -> LazyFunctions | None:
+        """Both, checked; None where there is neither."""
+        for name, each in (("lazy", constraints), ("cuts", cuts)):
+            if each is not None and not callable(each):
+                raise wrong(name, "a function of the model", each)
+        return None if constraints is None and cuts is None else cls(constraints, cuts)  # type: ignore[arg-type]
+
+    def of(self, model: pyo.ConcreteModel, compiled: PyomoArrays) -> Lazy:
+        """For a solver."""
+        cuts = None if self.cuts is None else compiled.separator(model, self.cuts, relaxed=True)
+        points = (lambda _: ()) if self.constraints is None else compiled.separator(model, self.constraints)
+        return Lazy(points, cuts)
+
+
+def _with_lazy(
+    session: Session, lazy: Lazy, explain: Callable[[], str] | None
+) -> tuple[Session, Callable[[], str] | None]:
+    """The session that says how many were stated, and what is said where the model with them has no solution."""
+    extension = replace(session.extension or Extension(), lazy=len(lazy.rows))
+    if lazy.rows:
+        explain = lambda: f"{EXTENDED_INFEASIBLE}. {counted(len(lazy.rows), 'lazy constraint')} took part"  # noqa: E731
+    return replace(session, extension=extension), explain
 
 
 def _start_of_user(

@@ -13,7 +13,7 @@ import numpy as np
 import pyomo.core as pyo
 import scipy.sparse as sp
 
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, counted
 from kanon_milp.formulations import FORMULATIONS, Formulation
 from kanon_milp.formulations.fingerprint import formulation_of, is_of_another
 from kanon_milp.formulations.restricted import RestrictedModel
@@ -39,7 +39,8 @@ class Extension:
     as it was written, whichever component holds it. sense: "minimize" or "maximize". relaxed: whether something that
     the problem asks for may be gone, so that the model can have solutions that are no valid table. compared: False
     where the time was over before this was known; then all else is unknown. integer_again: variables that were made
-    continuous, and integer again before the model was solved, since a table has no parts of rows.
+    continuous, and integer again before the model was solved, since a table has no parts of rows. lazy: how many
+    constraints were stated while it was solved; None where nobody was asked for any.
     """
 
     added: tuple[str, ...] = ()
@@ -51,6 +52,7 @@ class Extension:
     relaxed: bool = False
     compared: bool = True
     integer_again: tuple[str, ...] = ()
+    lazy: int | None = None
 
     @property
     def words(self) -> str:
@@ -58,7 +60,8 @@ class Extension:
         if not self.compared:
             return "the time limit was reached before it was compared with the one that was built"
         again = {"solved as integer all the same (relax solves the relaxation)": self.integer_again}
-        return "; ".join(f"{', '.join(names)} {what}" for what, names in {**self._done, **again}.items() if names)
+        done = [f"{', '.join(names)} {what}" for what, names in {**self._done, **again}.items() if names]
+        return "; ".join(done if self.lazy is None else [*done, f"{counted(self.lazy, 'lazy constraint')} stated"])
 
     @property
     def _done(self) -> dict[str, list[str]]:
@@ -66,7 +69,8 @@ class Extension:
 
     def as_dict(self) -> dict[str, Any]:
         """The entry `extended` of `result.json`."""
-        return {**self._done, "relaxed": self.relaxed, "compared": self.compared, "words": self.words}
+        known = {"relaxed": self.relaxed, "compared": self.compared, "lazy": self.lazy, "words": self.words}
+        return {**self._done, **known}
 
 
 def check_model(model: pyo.ConcreteModel, prepared: Prepared, formulation: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -27,7 +27,7 @@ from kanon_milp.methods.arguments import (
     row_groups,
 )
 from kanon_milp.methods.description import fingerprints
-from kanon_milp.methods.direct import settled, solve_direct
+from kanon_milp.methods.direct import LazyFunctions, settled, solve_direct
 from kanon_milp.methods.extension import check_model, not_compared, prepared_for_model
 from kanon_milp.methods.group_exchange import solve_changed_model
 from kanon_milp.methods.group_model import group_model
@@ -55,7 +55,8 @@ from kanon_milp.presolve.resources import ModelSize
 from kanon_milp.presolve.whole_groups import GroupInstance
 from kanon_milp.problem.arguments import instance_of, text
 from kanon_milp.problem.problem import Problem, expect_problem
-from kanon_milp.solvers import DEFAULT, OnProgress, SolverAdapter
+from kanon_milp.solvers import DEFAULT, Capability, OnProgress, SolverAdapter
+from kanon_milp.solvers.adapter import WITH_LAZY
 from kanon_milp.system.arrays import Ints
 from kanon_milp.system.clock import Clock, OnStage
 from kanon_milp.system.limit import ctrl_c_sets
@@ -359,6 +360,8 @@ def solve_model(
     log_file: str | Path | None = None,
     solver_options: dict[str, object] | None = None,
     start: Sequence[int] | Ints | None = None,
+    lazy: Callable[[pyo.ConcreteModel], Iterable[Any] | None] | None = None,
+    cuts: Callable[[pyo.ConcreteModel], Iterable[Any] | None] | None = None,
     progress: bool = False,
     on_progress: OnProgress | None = None,
     on_stage: OnStage | None = None,
@@ -370,14 +373,25 @@ def solve_model(
     `assign` and `open` over the candidates of `build_model(problem, formulation)`. formulation: the one that it was
     built with; other parameters as in `solve`. start: int (n,), group of each row of a table that the solver begins
     with, if it satisfies the model; if not, the result's message says so.
+
+    lazy: a function that states constraints of the model only where a solution violates them. It is given the model
+    with a possible solution as values of its variables, in the solver's thread, and returns linear constraints
+    (`expression <= number`) that every solution must satisfy; those that this one satisfies are ignored. cuts: the same
+    for points of the relaxation, whose values are fractional. Only for solvers with such callbacks (scip); others are
+    refused with InputError. The function is asked about the final point as well.
     """
     expect_problem(problem, "solve_model")
     instance_of(model, pyo.ConcreteModel, "model", "a Pyomo model of build_model(problem)")
     options = checked_options(problem, time_limit, threads, seed, gap, log_file, solver_options, node_limit)
     begin = None if start is None else row_groups(start, problem.table, "start")
+    functions = LazyFunctions.asked(lazy, cuts)
     check_callbacks(on_progress, on_stage, interrupt)
     files = fingerprints(problem)
     adapter = adapter_of(solver)
+    if functions is not None and problem.group_cost is not None:
+        raise InputError(f"models of {problem.recoding.kind} take no lazy constraints or cuts; add all to the model")
+    if functions is not None and Capability.LAZY not in adapter.capabilities:
+        raise InputError(f"{adapter.title or adapter.name} takes no lazy constraints or cuts; {WITH_LAZY}")
     if problem.group_cost is None:
         chosen = get_formulation(formulation)
     with live(progress, adapter.name) as line, ctrl_c_sets(interrupt) as stop:
@@ -405,4 +419,4 @@ def solve_model(
             files=files,
             extension=not_compared(model),
         )
-        return solve_direct(session, model, own=False, begin=begin)
+        return solve_direct(session, model, own=False, begin=begin, lazy=functions)

@@ -32,11 +32,13 @@ from kanon_milp.solvers.call import (
     StopReason,
     Watch,
 )
+from kanon_milp.solvers.lazy import Lazy
 from kanon_milp.solvers.model import LinearModel, beyond_floats, check_numbers, complaint, complete_point, usable_start
 from kanon_milp.solvers.search_log import SearchLog
 from kanon_milp.system.arrays import Floats
 
 MAX_SEED = 2**31 - 1
+WITH_LAZY = 'solve with "scip", or add all of them to the model'
 NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 
@@ -66,6 +68,7 @@ class Capability(enum.Enum):
     INTERRUPT = "keeps the incumbent when it is interrupted"
     EXACT = "computes in integers, without rounding"
     CONTINUOUS = "takes fractional and unbounded variables"
+    LAZY = "asks for constraints while it solves a model"
 
 
 class Setting(enum.Enum):
@@ -190,13 +193,15 @@ class SolverAdapter:
         start: Mapping[int, float] | Floats | None = None,
         on_progress: OnProgress | None = None,
         interrupt: threading.Event | None = None,
+        lazy: Lazy | None = None,
     ) -> SolverResult:
         """Solve the model.
 
         `start` is a complete point (array over all columns) or a partial one (column → value); a bad start is
         ignored, never an error. Ctrl-C (KeyboardInterrupt in the main thread) or setting `interrupt` stops
-        the solver and gives the incumbent with StopReason.INTERRUPTED. Raises InputError for an option that
-        the solver does not take, SolverError where the solver is not available or fails.
+        the solver and gives the incumbent with StopReason.INTERRUPTED. `lazy`: constraints that are stated
+        while it is solved. Raises InputError for an option that the solver does not take, SolverError where
+        the solver is not available or fails.
         """
         if not (found := self.availability()):
             raise SolverError(
@@ -205,9 +210,13 @@ class SolverAdapter:
         check_input(model, options)
         if options.node_limit is not None and Capability.NODE_LIMIT not in self.capabilities:
             raise InputError(f"{self.title or self.name} takes no node limit; use another solver or another limit")
+        if lazy is not None and Capability.LAZY not in self.capabilities:
+            raise InputError(f"{self.title or self.name} takes no lazy constraints or cuts; {WITH_LAZY}")
         recorder = Recorder(on_progress)
-        call = SolverCall(options, recorder, Watch(recorder, interrupt))
+        call = SolverCall(options, recorder, Watch(recorder, interrupt), lazy=lazy)
         raw = obvious_answer(model)
+        if lazy is not None and raw is not None and raw.x is not None:
+            raw = None  # of the model without them
         if raw is None:
             call = self._started(model, start, call)
             raw = self._answered(model, call)
@@ -220,6 +229,8 @@ class SolverAdapter:
         given = usable_start(model, start)
         partial = 0 < len(given) < model.variables
         point = self.complete(model, replace(call, given=given)) if partial else complete_point(model, given)
+        if call.lazy is not None and point is not None and call.lazy.violated(point):
+            return call
         if point is None:
             return replace(call, given=given if partial else {})
         if Capability.TRAJECTORY in self.capabilities:
@@ -268,6 +279,8 @@ class SolverAdapter:
         """The result, with the last point of its trajectory. Raises UnusablePointError where the point is none."""
         if raw.x is not None and (wrong := complaint(model, raw.x)):
             raise UnusablePointError(f"{self.name} returned an unusable point: {wrong}")
+        if raw.x is not None and call.lazy is not None and call.lazy.violated(raw.x):
+            raise UnusablePointError(f"{self.name} returned an unusable point: it violates a lazy constraint")
         reason, bound, message = raw.reason or StopReason.ERROR, raw.bound, raw.message
         if raw.x is None and reason in (StopReason.OPTIMAL, StopReason.GAP_LIMIT):
             raise UnusablePointError(f"{self.name} says {reason.value.replace('_', ' ')} and returned no point")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from kanon_milp.solvers.lazy import Lazy
 from kanon_milp.solvers.proof import Backing
 from kanon_milp.system.arrays import Floats
 
@@ -218,7 +219,7 @@ class SolverCall:
     """One call of a solver: what was asked for, where progress is noted, and who may stop it.
 
     given: a start, column → value: a complete feasible point, or a partial one that nobody has checked; empty without
-    one. point: the complete one as an array, or None.
+    one. point: the complete one as an array, or None. lazy: constraints that the solver asks for as it goes on.
     """
 
     options: SolverOptions
@@ -227,6 +228,7 @@ class SolverCall:
     given: Mapping[int, float] = field(default_factory=dict)
     point: Floats | None = None
     silent: bool = False
+    lazy: Lazy | None = None
 
     @property
     def seconds_left(self) -> float | None:

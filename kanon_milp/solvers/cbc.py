@@ -44,7 +44,7 @@ class CbcAdapter(SolverAdapter):
     name, title = "cbc", "CBC"
     aliases = ("coin-or",)
     needs = "install cbcbox or PuLP, or name the executable"
-    capabilities = frozenset(Capability) - {Capability.EXACT}
+    capabilities = frozenset(Capability) - {Capability.EXACT, Capability.LAZY}
     option_names: ClassVar = {"gap": "ratioGap", "absolute_gap": "allowableGap", "node_limit": "maxNodes"}
     always: ClassVar = {"timeMode": "elapsed"}
     engine = name

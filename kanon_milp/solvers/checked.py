@@ -19,6 +19,7 @@ import numpy as np
 from kanon_milp.errors import KanonError, SolverError
 from kanon_milp.solvers.adapter import Capability, SolverAdapter
 from kanon_milp.solvers.call import OnProgress, SolverOptions, SolverResult, StopReason
+from kanon_milp.solvers.lazy import Lazy
 from kanon_milp.solvers.model import LinearModel, complaint
 from kanon_milp.solvers.proof import Grid, slack
 from kanon_milp.solvers.registry import SOLVERS, confirming, get
@@ -40,15 +41,19 @@ def solve_checked(
     start: Mapping[int, float] | Floats | None = None,
     on_progress: OnProgress | None = None,
     interrupt: threading.Event | None = None,
+    lazy: Lazy | None = None,
 ) -> SolverResult:
     """Solve a model and have the claim confirmed where that is affordable.
 
     grid: where the values of the objective lie. `backed_by` of the result says who stands behind its bound, or behind
-    "infeasible". A claim that was refuted is not in it: it has no bound then, and its stop reason is an error.
+    "infeasible". A claim that was refuted is not in it: it has no bound then, and its stop reason is an error. lazy:
+    constraints that the solver asks for; the others look at the model with those that it was told.
     """
     began = time.perf_counter()
     stated = adapter.restated(model)
-    first = _usable(adapter.solve(stated, options, start=start, on_progress=on_progress, interrupt=interrupt), model)
+    asked = {} if lazy is None else {"lazy": lazy}
+    first = adapter.solve(stated, options, start=start, on_progress=on_progress, interrupt=interrupt, **asked)
+    first, model = _usable(first, model), model if lazy is None else lazy.stated(model)
     limit = _limit(first, model, options, time.perf_counter() - began)
     if limit is None or (interrupt is not None and interrupt.is_set()):
         return first
@@ -63,6 +68,8 @@ def solve_checked(
             look = _usable(other.solve(stated, again, start=first.x, interrupt=interrupt), model)
         except KanonError:
             continue  # it does not take the model, or is of no use
+        if lazy is not None and look.x is not None and lazy.violated(look.x):
+            look = replace(look, x=None, objective=None)
         looks.append((look, replace(grid, size=precision_size(other, model))))
         if len(looks) == 2 and not _contradict(looks):
             return _agreed(first, look, grid, looks[1][1])

@@ -47,7 +47,7 @@ class CpsatAdapter(SolverAdapter):
     module = "ortools"  # which is not imported to find out
     oldest = (9, 15)
     needs = f"install ortools {'.'.join(map(str, oldest))} or newer"
-    capabilities = frozenset(Capability) - {Capability.CONTINUOUS, Capability.NODE_LIMIT}
+    capabilities = frozenset(Capability) - {Capability.CONTINUOUS, Capability.NODE_LIMIT, Capability.LAZY}
     option_names: ClassVar = {
         "threads": "num_workers",
         "seed": "random_seed",

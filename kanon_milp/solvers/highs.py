@@ -53,7 +53,7 @@ class HighsAdapter(SolverAdapter):
     module = "highspy"
     oldest = (1, 15, 1)  # 1.14.0 returns wrong optima marked optimal
     needs = f"install highspy {'.'.join(map(str, oldest))} or newer"
-    capabilities = frozenset(Capability) - {Capability.EXACT}
+    capabilities = frozenset(Capability) - {Capability.EXACT, Capability.LAZY}
     option_names: ClassVar = {
         "threads": "threads",
         "seed": "random_seed",

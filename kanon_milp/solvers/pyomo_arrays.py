@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +12,11 @@ import pyomo.core as pyo
 import scipy.sparse as sp
 from pyomo.common.errors import InfeasibleConstraintException, InvalidValueError
 from pyomo.common.gc_manager import PauseGC
+from pyomo.repn import generate_standard_repn
 from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
-from kanon_milp.errors import InputError, one_line
+from kanon_milp.errors import InputError, one_line, own_code
+from kanon_milp.solvers.lazy import Row, Separator
 from kanon_milp.solvers.model import LinearModel
 from kanon_milp.system.arrays import Floats
 
@@ -40,11 +44,52 @@ class PyomoArrays:
         outside = [float(v.value) if v.fixed and v.value is not None else 0.0 for v in variables]
         return np.where(columns >= 0, x[columns], outside) if len(x) else np.array(outside)
 
-    def load(self, x: Floats) -> None:
-        """Write a point into the Pyomo variables, integer variables rounded."""
-        x = np.where(self.linear.integer, np.round(x), x)
+    def load(self, x: Floats, *, relaxed: bool = False) -> None:
+        """Write a point into the Pyomo variables, integer variables rounded where it is not one of the relaxation."""
+        x = x if relaxed else np.where(self.linear.integer, np.round(x), x)
         for variable, value in zip(self.variables, x.tolist(), strict=True):
             variable.set_value(value, skip_validation=True)
+
+    def separator(
+        self, model: pyo.ConcreteModel, function: Callable[[Any], Any], *, relaxed: bool = False
+    ) -> Separator:
+        """A user's function as what a solver asks: it is given the model with a point as values of its variables, and
+        returns constraints as expressions, none where it has none."""
+
+        at = {id(variable): j for j, variable in enumerate(self.variables)}
+
+        def rows(x: Floats) -> list[Row]:
+            self.load(x, relaxed=relaxed)
+            with own_code("the function of lazy constraints or cuts", "return linear constraints of the model"):
+                found = list(function(model) or ())
+            return [row for each in found if (row := self._row(each, at)) is not None]
+
+        return rows
+
+    def _row(self, expression: Any, at: Mapping[int, int]) -> Row | None:
+        """A linear constraint as a row; None for one that always holds."""
+        try:
+            stated = pyo.Constraint(expr=expression)
+            stated.construct()
+            repn = generate_standard_repn(stated.body)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"lazy: a constraint that cannot be used: {one_line(error)}") from error
+        if not repn.is_linear():
+            raise InputError("lazy: a constraint that is not linear")
+        columns = np.array([at.get(id(v), -1) for v in repn.linear_vars], dtype=np.int64)
+        if (missing := np.flatnonzero(columns < 0)).size:
+            raise InputError(
+                f"lazy: the variable {repn.linear_vars[missing[0]].name} is in no constraint of the model and not in "
+                "its objective"
+            )
+        low, high = (end if side is None else float(side) - float(repn.constant) for side, end in (
+            (stated.lb, -math.inf), (stated.ub, math.inf)))  # fmt: skip
+        values = np.array(repn.linear_coefs, dtype=float)
+        if not len(values):
+            if low <= 0 <= high:
+                return None
+            raise InputError("lazy: a constraint that no values satisfy: it has no variables")
+        return Row(columns, values, low, high)
 
 
 def to_arrays(model: pyo.ConcreteModel, *, names: bool = False) -> PyomoArrays:

@@ -6,7 +6,7 @@ import functools
 import importlib
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any, ClassVar
 
@@ -15,6 +15,7 @@ import numpy as np
 from kanon_milp.errors import InputError, SolverError
 from kanon_milp.solvers.adapter import Capability, SolverAdapter
 from kanon_milp.solvers.call import Background, RawResult, SolverCall, SolverOptions, StopReason
+from kanon_milp.solvers.lazy import Lazy, Row
 from kanon_milp.solvers.model import LinearModel
 from kanon_milp.solvers.search_log import NUMBER, SearchLog
 from kanon_milp.system.arrays import Floats
@@ -28,6 +29,14 @@ _PATIENCE = 2.0  # seconds between an interruption and leaving the solver behind
 #     presolving/domcol off                   17   12.7        presolving/dualsparsify off         17   12.7
 #     propagating/dualfix off before the root 17   12.2        presolving/implics off              17   15.4
 _SAFE = {"misc/allowweakdualreds": False}
+# What SCIP concludes from the constraints that it has must hold with those that are still to come: the handler locks
+# all variables, and these would not ask it.
+_WITH_LAZY = {
+    "misc/usesymmetry": 0,
+    "misc/allowstrongdualreds": False,
+    "constraints/components/maxprerounds": 0,
+    "constraints/components/maxdepth": -1,
+}
 _REASONS = {
     "optimal": StopReason.OPTIMAL,
     "gaplimit": StopReason.OPTIMAL,  # `proven` says what it is worth
@@ -115,6 +124,8 @@ def _run(model: LinearModel, call: SolverCall) -> RawResult:
         _add_start(scip, columns, call.given, complete=call.point is not None)
     best: list[Floats] = []
     scip.includeEventhdlr(_follower(pyscipopt, columns, call, best), "progress", "progress")
+    if call.lazy is not None:
+        _ask_for(scip, pyscipopt, columns, call.lazy)
     left = call.seconds_left
     if left is not None:
         scip.setParam("limits/time", left)
@@ -130,6 +141,8 @@ def _run(model: LinearModel, call: SolverCall) -> RawResult:
     try:
         if running.failure is not None:
             raise SolverError(f"SCIP failed: {running.failure}") from running.failure
+        if call.lazy is not None and call.lazy.failures:
+            raise call.lazy.failures[0]
         return _read(scip, columns)
     finally:
         # closes the log as well
@@ -146,19 +159,75 @@ def _fill(scip: Any, model: LinearModel) -> list[Any]:
         scip.addVar(f"x{j}", kinds[bool(integer)], _finite(low), _finite(high), float(cost))
         for j, (cost, low, high, integer) in enumerate(data)
     ]
-    scip.addObjoffset(float(model.offset))
     terms = [module.Term(column) for column in columns]
+    scip.addObjoffset(float(model.offset))
     A = model.A
     indptr, indices, values = A.indptr.tolist(), A.indices.tolist(), A.data.tolist()
     for r, (low, high) in enumerate(zip(model.constraint_lower, model.constraint_upper, strict=True)):
-        terms_of: dict[Any, float] = {}
-        for at in range(indptr[r], indptr[r + 1]):
-            term = terms[indices[at]]
-            terms_of[term] = terms_of.get(term, 0.0) + values[at]
+        entries = slice(indptr[r], indptr[r + 1])
         # `obvious_answer` has looked at constraints without entries
-        if terms_of and (math.isfinite(low) or math.isfinite(high)):
-            scip.addCons(module.ExprCons(module.Expr(terms_of), _finite(low), _finite(high)), f"r{r}")
+        if indptr[r] < indptr[r + 1] and (math.isfinite(low) or math.isfinite(high)):
+            scip.addCons(_constraint(module, terms, indices[entries], values[entries], low, high), f"r{r}")
     return columns
+
+
+def _constraint(
+    module: Any, terms: list[Any], indices: Iterable[int], values: Iterable[float], low: float, high: float
+) -> Any:
+    terms_of: dict[Any, float] = {}
+    for column, value in zip(indices, values, strict=True):
+        terms_of[terms[column]] = terms_of.get(terms[column], 0.0) + value
+    return module.ExprCons(module.Expr(terms_of), _finite(low), _finite(high))
+
+
+def _ask_for(scip: Any, pyscipopt: Any, columns: list[Any], lazy: Lazy) -> None:
+    """A constraint handler that asks for what a point violates, and states it. Like the follower it must not refer to
+    the model itself."""
+    module, result = importlib.import_module("pyscipopt.scip"), pyscipopt.SCIP_RESULT
+    terms = [module.Term(column) for column in columns]
+
+    class Handler(pyscipopt.Conshdlr):  # type: ignore[misc]
+        def violated(self, solution: Any, *, relaxed: bool = False) -> list[Row]:
+            try:
+                return lazy.violated(
+                    np.array([self.model.getSolVal(solution, column) for column in columns]), relaxed=relaxed
+                )
+            except BaseException as error:
+                lazy.failures.append(error)
+                self.model.interruptSolve()
+                return []
+
+        def stated(self, otherwise: Any, *, relaxed: bool = False) -> dict[str, Any]:
+            rows = self.violated(None, relaxed=relaxed)
+            for row in rows:
+                lazy.rows.append(row)
+                indices, values = row.columns.tolist(), row.values.tolist()
+                self.model.addCons(
+                    _constraint(module, terms, indices, values, row.low, row.high), f"lazy{len(lazy.rows)}"
+                )
+            return {"result": result.CONSADDED if rows else otherwise}
+
+        def consenfolp(self, *_: object) -> dict[str, Any]:
+            return self.stated(result.FEASIBLE)
+
+        def consenfops(self, *_: object) -> dict[str, Any]:
+            return self.stated(result.FEASIBLE)
+
+        def conssepalp(self, *_: object) -> dict[str, Any]:
+            return self.stated(result.DIDNOTFIND, relaxed=True)
+
+        def conscheck(self, _constraints: object, solution: Any, *_: object) -> dict[str, Any]:
+            return {"result": result.INFEASIBLE if self.violated(solution) else result.FEASIBLE}
+
+        def conslock(self, _constraint: object, _kind: object, above: int, below: int) -> None:
+            for column in columns:
+                self.model.addVarLocks(column, above + below, above + below)
+
+    # below 0, that of integrality: solutions of the relaxation are asked about once they are integral
+    order = {"enfopriority": -1, "chckpriority": -1, "sepafreq": -1 if lazy.relaxations is None else 1}
+    scip.includeConshdlr(Handler(), "lazy", "lazy constraints", **order, needscons=False)
+    for name, value in _WITH_LAZY.items():
+        scip.setParam(name, value)
 
 
 def _finite(value: float) -> float | None:

@@ -23,8 +23,9 @@ from oracle import SYMBOL, optimum
 from present import present
 
 import kanon_milp as km
+from kanon_milp.methods.exchange import DeclaredModel
 from kanon_milp.methods.outcome import Scale
-from kanon_milp.solvers import Availability, Capability, LinearModel, RawResult, StopReason, get
+from kanon_milp.solvers import Availability, Capability, LinearModel, Progress, RawResult, StopReason, get
 from kanon_milp.solvers.call import SolverCall
 from kanon_milp.solvers.proof import Grid
 from kanon_milp.studies.output import described
@@ -537,7 +538,7 @@ def test_an_objective_means_what_it_says_whichever_component_holds_it(
         else:
             model.loss.set_value(goal)
             model.loss.sense = pyo.maximize if maximized else pyo.minimize
-        seen: list[km.Progress] = []
+        seen: list[Progress] = []
         result = km.solve_model(problem, model, on_progress=seen.append).require_optimal()
         value = float(pyo.value(model.own if anew else model.loss))
         assert float(present(result.exact_objective)) == pytest.approx(value, rel=1e-12)
@@ -545,7 +546,7 @@ def test_an_objective_means_what_it_says_whichever_component_holds_it(
         assert result.as_dict()["optimized"]["unit"] == "1"
         checked = km.solved_table(problem, model)
         written = km.export_model(problem, tmp_path / f"{anew}.mps", model=model)
-        assert isinstance(written, km.DeclaredModel)
+        assert isinstance(written, DeclaredModel)
         name = result.optimized.split()[1]
         assert name == ("own" if anew else "loss")
         found.append((
