@@ -51,9 +51,7 @@ def test_doctor_finds_nothing_wrong_here_and_something_with_a_liar() -> None:
     assert diagnoses["highs"].location
 
     class Liar(highs_module.HighsAdapter):
-        def solve(
-            self, model: Any, options: Any, start: Any = None, on_progress: Any = None, interrupt: Any = None
-        ) -> Any:
+        def solve(self, model: Any, options: Any, *_: Any, **__: Any) -> Any:
             result = super().solve(model, options)
             return dataclasses.replace(result, objective=15.0)
 

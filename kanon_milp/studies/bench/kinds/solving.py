@@ -38,6 +38,7 @@ from kanon_milp.solvers import (
     SolverResult,
     StopReason,
 )
+from kanon_milp.solvers.lazy import Lazy
 from kanon_milp.solvers.model import check_numbers
 from kanon_milp.solvers.proof import INTEGRAL_GAP, Grid, slack
 from kanon_milp.solvers.registry import SOLVERS
@@ -134,13 +135,14 @@ class Recording(SolverAdapter):
         start: Mapping[int, float] | Floats | None = None,
         on_progress: OnProgress | None = None,
         interrupt: threading.Event | None = None,
+        lazy: Lazy | None = None,
     ) -> SolverResult:
         """Solve by the adapter; see `SolverAdapter.solve`."""
         largest = self.model is None or model.variables >= self.model.variables
         if largest:
             self.model, self.answer = model, None
         try:
-            answer = self._solve(model, options, start, on_progress, interrupt)
+            answer = self._solve(model, options, start, on_progress, interrupt, lazy)
         except UnusablePointError as error:  # a method may go on without this answer
             self.wrong.append(str(error))
             raise
