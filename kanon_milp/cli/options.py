@@ -80,7 +80,7 @@ MissingValues = Annotated[
     Missing,
     table_option(
         "--missing",
-        help="Missing values. value: a value of their own; error: refused; wildcard: match any value (verify).",
+        help="Missing values. value: one of their own; error: refused; wildcard: match any value, as suppressed ones then do.",
     ),
 ]
 MissingAsKeys = Annotated[

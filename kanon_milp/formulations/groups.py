@@ -97,6 +97,11 @@ def enumerate_groups(instance: Instance) -> Groups:
 def shapes_of(instance: Instance) -> list[GroupShape]:
     """The shape of each candidate's groups."""
     problem, counts = instance.problem, instance.types.counts.tolist()
+    if problem.table.keys_match:
+        raise InputError(
+            "the groups formulation needs requirements that each group meets on its own, and with missing keys that "
+            "match any value k-anonymity is about several groups together: use the strong formulation"
+        )
     if not problem.separable:
         raise InputError(
             "the groups formulation needs requirements that each group meets on its own; k-anonymity of some of the "

@@ -16,6 +16,7 @@ from kanon_milp.presolve.closures import closed_instance, closures_suffice
 from kanon_milp.presolve.instance import Instance, recode
 from kanon_milp.presolve.partition import Partition
 from kanon_milp.problem.hierarchies import ColumnLevels
+from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.recoding import Levels, fully_suppressed
 from kanon_milp.system.arrays import Ints, Ints32
 from kanon_milp.system.limit import NO_LIMIT, Limit, Over
@@ -32,15 +33,15 @@ def greedy(instance: Instance, limit: Limit = NO_LIMIT) -> Assignment | None:
     Where all unplaced rows of a candidate together do not, or what would be left over does not, the rows of its too
     frequent values wait. What is left over goes to the fully suppressed candidate; while that does not satisfy the
     requirements, the group whose rows lose least by it is dissolved into it. At the limit all rows that are not placed
-    yet are left over. None where no candidate can take all rows, a requirement is about more than one group, or not
-    even all rows together satisfy the requirements.
+    yet are left over. Where suppressed rows match any, few are suppressed. None where no candidate can take all rows, a
+    requirement is about more than one group, or not even all rows together satisfy the requirements.
     """
-    if not instance.problem.separable:
-        return None
     candidates = instance.candidates
     last = candidate_of_all(instance)
     if last is None:
         return None
+    if not instance.problem.separable:
+        return _suppress_few(instance, last) if instance.problem.table.keys_match else None
     check, left = UnplacedCheck(instance), instance.types.counts.copy()
     # what has too few rows when all are left has too few later
     large = np.flatnonzero(candidates.support >= instance.least)
@@ -53,6 +54,23 @@ def greedy(instance: Instance, limit: Limit = NO_LIMIT) -> Assignment | None:
     for each in formed:
         rows[_pairs(instance, each.number)] = each.rows
     rows[_pairs(instance, last)] = left[candidates.members[_pairs(instance, last)]]
+    return Assignment.from_pairs(instance, rows)
+
+
+def _suppress_few(instance: Instance, last: int) -> Assignment | None:
+    """The rarest row types in the candidate of all, as many as together, with any other row, are still fewer than k
+    rows; all others stay as they are, and match these. None where some cannot."""
+    candidates, counts = instance.candidates, instance.types.counts
+    kept = (instance.levels.vectors[candidates.vector] == 0).all(axis=1)[candidates.candidate_of_pair()]
+    order = np.argsort(counts, kind="stable")
+    k = max(each.k for each in instance.problem.requirements if isinstance(each, KAnonymity))
+    gone = order[: int(np.searchsorted(np.cumsum(counts[order]), k))]
+    if kept.sum() < len(counts) or len(gone) == len(counts):
+        return None
+    is_gone = np.isin(np.arange(len(counts)), gone)
+    rows = np.where(kept & ~is_gone[candidates.members], counts[candidates.members], 0)
+    mine = _pairs(instance, last)
+    rows[mine] += np.where(is_gone, counts, 0)[candidates.members[mine]]
     return Assignment.from_pairs(instance, rows)
 
 

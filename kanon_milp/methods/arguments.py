@@ -145,6 +145,8 @@ def groups_not_alone(problem: Problem) -> str:
         return f"the objective is {problem.objective}"
     if sides := side_constraints(problem):
         return f"there are side constraints ({' and '.join(sides.values())}), which are about all groups together"
+    if problem.table.keys_match:
+        return 'with missing="wildcard" k-anonymity is about several groups together'
     if not problem.separable:
         return "k-anonymity of some of the quasi-identifiers is about several groups together"
     for each in problem.requirements:

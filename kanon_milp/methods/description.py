@@ -139,6 +139,7 @@ def describe_input(problem: Problem, files: Mapping[str, str | None]) -> dict[st
             **({"found": list(table.csv.found)} if table.csv.found else {}),
             **({} if header is True else {"header": header if isinstance(header, bool) else list(header)}),
             **({"missing_values": list(table.csv.missing_values)} if table.csv.missing_values else {}),
+            **({"missing": table.missing} if table.keys_match else {}),
             "symbol": table.symbol,
         },
         "mask": mask,

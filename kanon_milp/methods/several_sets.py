@@ -128,7 +128,8 @@ def solve_from_good_table(session: Session) -> Result:
     problem, params = session.problem, session.parameters.of(SetsParams)
     few = session.instance.candidates.pairs < params.fewest_pairs
     of_labels = session.instance.levels.cells is not None  # what links sets has costs of level vectors
-    if problem.separable or problem.objective != "loss" or few or of_labels:
+    linked = not (problem.separable or problem.table.keys_match)
+    if not linked or problem.objective != "loss" or few or of_labels:
         return solve_milp(session)
     from kanon_milp.methods.scheduler import begun, outcome_of, run_phases
 

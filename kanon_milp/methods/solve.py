@@ -130,9 +130,10 @@ def solve(
     goals, wanted = checked_goals(then, problem), checked_pool(pool, pool_loss, pool_differ)
     if goals and wanted:
         raise InputError("pool: it does not go together with further objectives; leave out pool or then")
-    if (goals or wanted) and problem.group_cost is not None:
+    if (goals or wanted) and (problem.group_cost is not None or problem.table.keys_match):
         what = "then: further objectives are" if goals else "pool: pools are"
-        raise InputError(f"{what} not supported with the recoding {problem.recoding.kind}")
+        where = 'missing="wildcard"' if problem.table.keys_match else f"the recoding {problem.recoding.kind}"
+        raise InputError(f"{what} not supported with {where}")
     if (goals or wanted) and method == "full_domain":  # each later table is one of cells, not of columns
         name, what = ("then", "further objectives do") if goals else ("pool", "a pool does")
         raise InputError(

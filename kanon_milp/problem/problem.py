@@ -73,6 +73,8 @@ class Problem:
         asked_of = () if self.table.is_released else asked
         bound = tuple(each for requirement in asked_of for each in bound_to(self.table, requirement))
         object.__setattr__(self, "requirements", bound)
+        if self.table.keys_match:
+            self._refuse_for_matching()
         for what, value, known in (
             ("objective", self.objective, OBJECTIVES),
             ("suppressed_rows", self.suppressed_rows, SUPPRESSED_ROWS),
@@ -97,6 +99,19 @@ class Problem:
             cost = self.recoding.bound_to(self.table)
             self._refuse_for_groups()
         object.__setattr__(self, "group_cost", cost)
+
+    def _refuse_for_matching(self) -> None:
+        """Raise InputError for what is not k-anonymity at the least loss where missing keys match any value."""
+        asked = {each.spelled: not isinstance(each, KAnonymity) for each in self.requirements}
+        asked[f"objective {self.objective}"] = self.objective != "loss"
+        asked |= {"min_groups": self.min_groups is not None, "max_groups": self.max_groups is not None}
+        for what, is_asked in asked.items():
+            if is_asked:
+                raise InputError(
+                    f'{self.table.source}: missing="wildcard" (--missing wildcard) is for k-anonymity at the least '
+                    f'loss, and {what} is asked for; take missing="value", and check the table with missing_keys="match" '
+                    "(--missing-keys match)"
+                )
 
     def _refuse_for_groups(self) -> None:
         """Raise InputError for what only recodings of rows have."""

@@ -34,11 +34,6 @@ FileKind = Literal["CSV", "Excel", "parquet", "arrow"]
 SourceKind = FileKind | Literal["SQL"]
 SYMBOL = "*"
 FILL = 'fill it, or let missing values be one value of their own (missing="value", --missing value)'
-NO_WILDCARD = (
-    'missing="wildcard" (--missing wildcard) is a reading for checking tables (verify; for compare and measure it is '
-    'missing_keys="match", --missing-keys match). No table is made for it: rows that match a row need not match each '
-    'other, so they are no group. Take missing="value": what is k-anonymous then is k-anonymous in that reading, too'
-)
 OF_UNIT = "it says who is protected, so fill it, or leave these rows out"
 
 CSV_SUFFIXES = (".csv", ".tsv", ".txt", ".data", ".dat")
@@ -68,7 +63,7 @@ class Table:
     kind: the kind of file that it came from and is written to, "CSV" where it came from none; "SQL" of a database.
     query: what was read there, without passwords that it hands on; None of a file. is_released: it is a released table,
     which may hold the symbol and is read to be judged alone. counts: int64 (rows of frame and keys,), how many
-    rows of the table each stands for; None where each is one.
+    rows of the table each stands for; None where each is one. missing: what missing values are taken for.
     """
 
     frame: nw.DataFrame[Any]
@@ -84,6 +79,7 @@ class Table:
     query: str | None = None
     is_released: bool = False
     counts: Ints | None = None
+    missing: Missing = "value"
 
     def __post_init__(self) -> None:
         instance_of(self.frame, nw.DataFrame, "frame of a Table", "what Table.from_frame makes of a data frame")
@@ -117,7 +113,9 @@ class Table:
         count: the column of a frequency table with the number of rows that each row stands for; a row of 0 is left out.
         The released table has it, too: the rows of one row may be in several groups, and then there is a released row
         for each.
-        missing: "value" makes missing values one value of their own, "error" refuses them; a unit must not be missing.
+        missing: "value" makes missing values one value of their own, "error" refuses them; "wildcard": what is missing
+        or suppressed of a quasi-identifier matches any value, as sdcMicro counts (`KAnonymity`). A unit must not be
+        missing.
         released: the table is a released one, to be checked alone by `verify`; it may hold the symbol, which may be ""
         for missing cells, and no other function takes it.
         Raises InputError for an empty table, unknown or repeated columns, a column with two roles, values that are not
@@ -155,8 +153,6 @@ class Table:
             raise InputError(f"{source}: the table has no rows")
         eager, counts, uncounted = counted_rows(eager, roles.count, source)
         one_of(missing, ("value", "error", "wildcard"), "missing")
-        if missing == "wildcard":
-            raise InputError(f"{source}: {NO_WILDCARD}")
         keys = as_text(eager, (*roles.quasi_identifiers, *roles.sensitive, *roles.unit), source)
         _refuse_missing(keys.select(cs.by_name(*roles.unit)), source, OF_UNIT)
         if missing == "error":
@@ -166,7 +162,7 @@ class Table:
             if doubt:
                 warnings.warn(doubt, FileWarning, stacklevel=3)
             alone = cls(eager, roles, keys, source, symbol, csv_format, own_names=own_names, is_released=True)
-            return replace(alone, counts=counts)
+            return replace(alone, counts=counts, missing=missing)
         others = [name for name in eager.columns if name not in (*roles.identifying, *roles.dropped)]
         persons_of = members(eager.columns, lambda names: as_text(eager, names, source))
         persons_and_households = {*persons_of, *persons_of.values()}
@@ -185,6 +181,7 @@ class Table:
         }
         told = tuple(filter(None, said))
         table = cls(eager, roles, keys, source, symbol, csv_format, own_names=own_names, warnings=told, counts=counts)
+        table = replace(table, missing=missing)
         table._refuse_symbol()
         for each in told:
             warnings.warn(each, said[each], stacklevel=3)  # to whoever calls this module
@@ -246,6 +243,11 @@ class Table:
     def count(self) -> str | None:
         """The column that says how many rows each row stands for; None where each is one."""
         return self.roles.count[0] if self.roles.count else None
+
+    @property
+    def keys_match(self) -> bool:
+        """Whether missing and suppressed quasi-identifiers match any value."""
+        return self.missing == "wildcard"
 
     @property
     def n(self) -> int:

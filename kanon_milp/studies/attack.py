@@ -191,7 +191,7 @@ def _k_alone(problem: Problem) -> int:
     """The k of a problem that the conditions hold for. Raises InputError for another problem."""
     (only, *others) = problem.requirements
     sides = (problem.cost_bound, problem.min_groups, problem.most_groups)
-    if others or type(only) is not KAnonymity or only.quasi_identifiers is not None or problem.table.unit is not None:
+    if others or type(only) is not KAnonymity or not only.separable or problem.table.unit is not None:
         raise InputError("attack: only k-anonymity of rows, in all columns together, is supported")
     if problem.objective != "loss" or problem.suppressed_rows != "strict" or any(side is not None for side in sides):
         raise InputError(

@@ -118,6 +118,7 @@ def measure(
     """
     table = Original.of(expect_problem(problem, "measure").table)
     one_of(missing_keys, MISSING_KEYS, "missing_keys")
+    missing_keys = "match" if problem.table.keys_match else missing_keys
     frame = open_released(anonymized, table)
     released = text_columns(frame, table.quasi_identifiers)
     original = table.keys[list(table.quasi_identifiers)]

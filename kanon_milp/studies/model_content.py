@@ -133,6 +133,7 @@ def data_entry(table: Table, folder: Path) -> dict[str, Any]:
         "delimiter": None if "delimiter" in csv.unnamed or table.kind != "CSV" or file is None else csv.delimiter,
         "encoding": None if table.kind != "CSV" or file is None else csv.named_encoding,
         "header": None if csv.header is True else csv.header if isinstance(csv.header, bool) else list(csv.header),
+        "missing": "wildcard" if table.keys_match else None,
         "missing_values": list(csv.missing_values),
         "symbol": None if table.symbol == SYMBOL else table.symbol,
     }

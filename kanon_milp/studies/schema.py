@@ -103,8 +103,8 @@ class Data(Entry):
     delimiter: str = key("of a CSV file; default: detected if unambiguous, else , (a tab for .tsv)")
     encoding: str = key("of a CSV file; default: detected if unambiguous, else utf-8")
     header: bool | Texts = key("of a file: false if no row names the columns, or a list of their names; default true")
-    missing: Annotated[str, one_of(lambda: ("value", "error"))] = key(
-        "missing values are a value of their own (default), or refused"
+    missing: Annotated[str, one_of(lambda: ("value", "error", "wildcard"))] = key(
+        "missing values are a value of their own (default), or refused, or match any value, as suppressed ones do then"
     )
     missing_values: Names = key('of a file: texts that stand for a missing value, such as ["NA", "?"]')
     symbol: str = key("the suppression symbol; default *")

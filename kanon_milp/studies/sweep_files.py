@@ -35,6 +35,7 @@ PLAIN: dict[tuple[str, ...], str] = {
     ("input", "table", "source"): "--data",
     ("input", "table", "delimiter"): "--delimiter",
     ("input", "table", "encoding"): "--encoding",
+    ("input", "table", "missing"): "--missing",
     ("input", "table", "missing_values"): "--missing-values",
     ("input", "table", "header"): "--header",
     ("input", "table", "symbol"): "--symbol",

@@ -70,7 +70,8 @@ def verify(
     such cell is the least general label of the recoding that covers it, so that it can be compared with a bound on the
     loss. A pattern mask is refused then. Other columns may have numbers and dates written differently.
     missing_keys: "own", a missing cell is a value of its own, as the symbol is; or "match", both match any value, as in
-    sdcMicro: requirements are checked, for each row, on all rows that match it.
+    sdcMicro: requirements are checked, for each row, on all rows that match it. That is so, too, where the table was
+    read with missing="wildcard".
     row_id: a column of both tables that matches their rows, if rows are in another order or were dropped; a dropped row
     costs what a fully suppressed one does.
     minimal: whether to look for entries that could be more specific, which takes longer than everything else.
@@ -94,6 +95,7 @@ def verify(
     if alone and (cells != "labels" or row_id is not None):
         raise InputError("cells and row_id are about a released table and its original; name both")
     asked = _Asked(problem, distances or {})
+    missing_keys = "match" if asked.keys_match else missing_keys
     frame = open_released(problem.table.frame if alone else anonymized, asked.table)
     return _Check(asked, frame, cells, missing_keys, row_id, alone).report(partition, minimal)
 
@@ -125,6 +127,7 @@ class _Asked:
     def __init__(self, problem: ProblemData, distances: Mapping[str, Any]) -> None:
         """Raises InputError for parameters that make no sense for the table."""
         self.problem, self.table = problem, Original.of(problem.table)
+        self.keys_match = bool(getattr(problem.table, "keys_match", False))
         self.rules = [rule for each in problem.privacy for rule in rules_of(each, self.table, problem.table)]
         self.cost_bound = None if problem.cost_bound is None else exact(problem.cost_bound, "cost_bound")
         self.distances = {name: ground(distance, f"distances: {name}") for name, distance in distances.items()}
@@ -272,7 +275,7 @@ class _Check:
             minimal=is_minimal,
             not_minimal=more_specific,
             groupings=(groups, blocks),
-            warnings=_repeated(table, asked.rules, groups, self.exempt) if self.same_rows else (),
+            warnings=self._warnings(),
             cells=self.cells,
             generalized_cells=None if self.foreign is None else self.foreign.generalized,
             certainty_penalty=None if self.foreign is None else self.foreign.penalty,
@@ -282,6 +285,19 @@ class _Check:
             notes=tuple(self.notes),
             population_matches=self.population_matches,
         )
+
+    def _warnings(self) -> tuple[str, ...]:
+        """What is to be said of a table in which rules hold."""
+        number = int(self.weights[self.suppressed].sum())
+        if self.groups.matching is not None and 0 < number < self.weights.sum():
+            rest = ~self.suppressed
+            without = Matching(self.released.filter(rest), self.symbols.filter(rest), self.weights[rest]).size.min()
+            rows = counted(number, "row is", "rows are")
+            return (
+                f"{rows} fully suppressed, and counted among the rows that match each other row: without "
+                f"{'it' if number == 1 else 'them'} k = {without}",
+            )
+        return _repeated(self.table, self.asked.rules, self.groups, self.exempt) if self.same_rows else ()
 
     def _unmet(self, groups: Grouping) -> list[str]:
         """Rules that do not hold in these groups; k-anonymity of some columns is judged in the table of these."""
@@ -330,7 +346,8 @@ class _Check:
         if mixed := int((np.bincount(released_alike) > 1).sum()):
             found.append(f"in {counted(mixed, 'group')} of the partition the released rows differ")
         for rule in self.asked.rules:
-            if not (isinstance(rule, PopulationRule) or (isinstance(rule, SizeRule) and rule.columns)):
+            of_several = isinstance(rule, SizeRule) and (rule.columns or self.asked.keys_match)
+            if not (isinstance(rule, PopulationRule) or of_several):
                 found += blocks.check(rule, exempt=self.exempt)
         return found
 

@@ -168,17 +168,59 @@ def distinct_values(instance: InstanceData, attributes: Sequence[str]) -> Ints:
     return np.diff(supports(instance, attributes).indptr).astype(np.int64)
 
 
-def projections(instance: InstanceData, names: Sequence[str]) -> tuple[Ints, Flags]:
-    """Per candidate the number of what it releases of these quasi-identifiers, and whether that is all suppressed."""
+def projections(instance: InstanceData, names: Sequence[str] | None) -> tuple[Ints, Flags]:
+    """Per candidate the number of what it releases of these quasi-identifiers (None: of all), and whether that is all
+    suppressed."""
     levels, candidates = instance.levels, instance.candidates
     vectors = levels.vectors[candidates.vector]
     codes = instance.types.codes[candidates.representative]
-    at = [j for j, column in enumerate(levels.columns) if column.name in names]
+    at = _places(instance, names)
     released = [levels.columns[j].label_of[vectors[:, j], codes[:, j]] for j in at]
     key = mixed_key(released, [len(levels.columns[j].labels) for j in at])
     _, number = np.unique(key, return_inverse=True)
     suppressed = (vectors[:, at] == levels.top[at]).all(axis=1)
     return number.astype(np.int64), suppressed
+
+
+def _places(instance: InstanceData, names: Sequence[str] | None) -> list[int]:
+    return [j for j, column in enumerate(instance.levels.columns) if names is None or column.name in names]
+
+
+LOOKED_AT = 1 << 20  # pairs of released rows that are compared in one go
+
+
+def matches(
+    instance: InstanceData, names: Sequence[str] | None, number: Ints, k: int
+) -> dict[int, tuple[list[int], int]]:
+    """Which of the rows that can be released match: in each of these quasi-identifiers (None: in all) they are alike,
+    or one of the two is missing or suppressed there.
+
+    number: as `projections` has them. Of each that is not matched by k rows in any table: those that match it, and how
+    many rows match it whatever is released of them.
+    """
+    levels, codes = instance.levels, instance.types.codes
+    one = np.unique(number, return_index=True)[1]
+    first, vector = instance.candidates.representative[one], levels.vectors[instance.candidates.vector[one]]
+    released, of_row = [], []  # by column; 0: any value
+    for j in _places(instance, names):
+        column = levels.columns[j]
+        of_label = np.arange(1, len(column.labels) + 1)
+        of_label[[at for at, label in enumerate(column.labels) if label is None]] = 0
+        of_label[column.label_of[column.height]] = 0
+        of_value = of_label[column.label_of]  # (levels, values)
+        several = (of_value[:, None] * of_value[None] * (of_value[:, None] != of_value[None])).any(axis=(0, 1))
+        released.append(of_label[column.label_of[vector[:, j], codes[first, j]]])
+        of_row.append(np.where(several, -1, of_value.max(axis=0))[codes[:, j]])
+    found = {}
+    for some in np.array_split(np.arange(len(first)), -(-len(first) * len(first) // LOOKED_AT)):
+        always, match = np.ones((len(some), len(codes)), dtype=bool), np.ones((len(some), len(first)), dtype=bool)
+        for mine, each, row in zip([each[some, None] for each in released], released, of_row, strict=True):
+            always &= (mine == 0) | (row == 0) | (row == mine)
+            match &= (mine == 0) | (each == 0) | (each == mine)
+        rows = always @ instance.types.counts
+        for at in np.flatnonzero(rows < k).tolist():
+            found[int(some[at])] = np.flatnonzero(match[at]).tolist(), int(rows[at])
+    return found
 
 
 def declare_presence(

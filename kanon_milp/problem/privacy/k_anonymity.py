@@ -22,7 +22,14 @@ from kanon_milp.problem.privacy.base import (
     ValueLimits,
     few_rows,
 )
-from kanon_milp.problem.privacy.instance_data import InstanceData, Rows, declare_presence, distinct_values, projections
+from kanon_milp.problem.privacy.instance_data import (
+    InstanceData,
+    Rows,
+    declare_presence,
+    distinct_values,
+    matches,
+    projections,
+)
 from kanon_milp.problem.privacy.shares import few_values
 from kanon_milp.problem.privacy.thresholds import PRESETS
 from kanon_milp.problem.records import Group
@@ -40,15 +47,19 @@ class KAnonymity(Requirement):
     sets of quasi-identifiers may each have their own k.
     unit: the table's unit of protection, set by `bind`; then each group has rows of at least k different units (which
     is p-sensitivity of the unit). None where each row is a unit of its own, and for k = 1.
+    matching: set by `bind` for a table read with missing="wildcard": each row is matched by at least k rows, itself
+    included, where two rows match if in each column they are released alike, or one of the two is missing or suppressed
+    there (sdcMicro's frequency count fk). Rows that match a row need not match each other, so these are no groups.
     threshold: of the risk that k comes from, as `ProsecutorRisk.describe` gives it; empty where k itself was asked for.
     Merge-closed: sizes add up, and a union has the units of both. Keeps the flow structure: with `open` fixed, what is
-    left is a transportation problem with lower bounds. Neither holds for a subset, where one group's rows may be what
-    another group needs.
+    left is a transportation problem with lower bounds. Neither holds for a subset, and where rows match, as one group's
+    rows may be what another group needs.
     """
 
     k: int
     quasi_identifiers: Sequence[str] | None = None
     unit: str | None = field(default=None, init=False)
+    matching: bool = field(default=False, init=False)
     threshold: Mapping[str, object] = field(default_factory=dict, init=False, repr=False, compare=False)
     name: ClassVar[str] = "k_anonymity"
     term: ClassVar[str] = "k-anonymity"
@@ -79,7 +90,8 @@ class KAnonymity(Requirement):
         else:
             sets = claims.get("quasi_identifiers")
             within = f" when only {', '.join(sets)} are known" if isinstance(sets, list) else ""
-            said = f"each row looks like at least {others}{within}"
+            reading = ", if what is missing or suppressed may be any value" if "missing_keys" in claims else ""
+            said = f"each row looks like at least {others}{within}{reading}"
         if "risk" not in claims:
             return said
         source = PRESETS[claims["preset"]].source if "preset" in claims else ""
@@ -96,11 +108,17 @@ class KAnonymity(Requirement):
         return None if any(set(name) & set(',"') for name in named) else {cls.SETS: f"{','.join(named)}={claims['k']}"}
 
     def bind(self, table: Table) -> tuple[KAnonymity, ...]:
-        """Refuse columns that are no quasi-identifiers; count units where a unit has several rows."""
+        """Refuse columns that are no quasi-identifiers; count units where a unit has several rows, and what matches
+        where the table is read so."""
         several = self.k > 1 and table.unit is not None and table.column(table.unit).n_unique() < table.n
-        unit = table.unit if several else None
+        unit, matching = table.unit if several else None, table.keys_match and self.k > 1
+        if unit is not None and matching:
+            raise InputError(
+                f'{table.source}: missing="wildcard" (--missing wildcard) counts rows, and the unit of protection '
+                f'"{unit}" has several; take missing="value", or leave the unit out'
+            )
         if self.quasi_identifiers is None:
-            return (self._of(unit),)
+            return (self._of(unit, matching=matching),)
         names = self.quasi_identifiers
         known = list(table.quasi_identifiers)
         for name in names:
@@ -113,25 +131,26 @@ class KAnonymity(Requirement):
             raise InputError(f"{table.source}: a set of quasi-identifiers names each column once, and at least one")
         subset = tuple(name for name in known if name in names)
         if len(subset) == len(known):
-            return (replace(self, quasi_identifiers=None)._of(unit),)
+            return (replace(self, quasi_identifiers=None)._of(unit, matching=matching),)
         if unit is not None:
             raise InputError(
                 f"{table.source}: k-anonymity of a set of quasi-identifiers counts rows, and the unit of protection "
                 f'"{unit}" has several rows; ask for k of all quasi-identifiers, or leave the unit out'
             )
-        return (replace(self, quasi_identifiers=subset),)
+        return (replace(self, quasi_identifiers=subset)._of(None, matching=matching),)
 
-    def _of(self, unit: str | None) -> KAnonymity:
-        """The same with this unit; the same object where it has that."""
-        if unit == self.unit:
+    def _of(self, unit: str | None, *, matching: bool) -> KAnonymity:
+        """The same with this unit and reading; the same object where it has them."""
+        if unit == self.unit and matching == self.matching:
             return self
         found = replace(self)
         object.__setattr__(found, "unit", unit)
+        object.__setattr__(found, "matching", matching)
         return found
 
     def because(self, threshold: Mapping[str, object]) -> KAnonymity:
         """The same, which knows the threshold of a risk that it comes from."""
-        found = replace(self)._of(self.unit)
+        found = replace(self)._of(self.unit, matching=self.matching)
         object.__setattr__(found, "threshold", threshold)
         return found
 
@@ -141,37 +160,37 @@ class KAnonymity(Requirement):
         return () if self.unit is None else (self.unit,)
 
     @property
+    def separable(self) -> bool:
+        """A subset's classes may be several groups, and so may the rows that match a row."""
+        return self.quasi_identifiers is None and not self.matching
+
+    @property
     def merge_closed(self) -> bool:
-        """Sizes of groups add up, and so do their units; a subset's classes may need each other."""
-        return self.quasi_identifiers is None
+        """Sizes of groups add up, and so do their units; others than a group's own rows may be needed elsewhere."""
+        return self.separable
 
     @property
     def keeps_flow_structure(self) -> bool:
-        """A subset's classes cut across those of another subset."""
-        return self.quasi_identifiers is None
-
-    @property
-    def separable(self) -> bool:
-        """A subset's classes may be several groups."""
-        return self.quasi_identifiers is None
+        """What is asked of several groups together cuts across them."""
+        return self.separable
 
     @property
     def rows_asked(self) -> int:
-        """The number k; none of a group where a subset's classes have k."""
-        return int(self.k) if self.quasi_identifiers is None else 1
+        """The number k; none of a group where several groups have k together."""
+        return int(self.k) if self.separable else 1
 
     @property
     def needs_group_size(self) -> bool:
-        """A subset's classes add up the sizes of many groups."""
-        return self.quasi_identifiers is not None
+        """Where several groups have k together, their sizes are added up."""
+        return not self.separable
 
     def smallest_group(self, table_group: Group) -> int:
-        """The size k itself, units being in different rows; a group may be smaller where only a subset of the
-        quasi-identifiers is k-anonymous."""
-        return int(self.k) if self.quasi_identifiers is None else 1
+        """The size k itself, units being in different rows; a group may be smaller where several have k together."""
+        return int(self.k) if self.separable else 1
 
     def holds(self, group: Group) -> bool:
-        """At least k rows, or units. For a subset: of a class of rows that are released alike there."""
+        """At least k rows, or units. For a subset: of a class of rows that are released alike there; of the rows that
+        match a row, where rows match."""
         return (group.size if self.unit is None else len(group.sensitive[self.unit])) >= self.k
 
     def shortfall(self, table_group: Group) -> Shortfall | None:
@@ -181,9 +200,11 @@ class KAnonymity(Requirement):
 
     def viable(self, instance: InstanceData) -> Flags:
         """A cover of fewer than k rows, or units, never becomes a group; for a subset: all rows that can be released
-        alike."""
+        alike. Where rows match, a suppressed row matches any."""
         if self.unit is not None:
             return (distinct_values(instance, self.attributes) >= self.k) | instance.exempt
+        if self.matching:
+            return np.full(instance.candidates.count, instance.types.n >= self.k) | instance.exempt
         support = instance.candidates.support
         if self.quasi_identifiers is None:
             return (support >= self.k) | instance.exempt
@@ -197,12 +218,13 @@ class KAnonymity(Requirement):
 
     def declare(self, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:
         """Σ_i x[i,g] ≥ k·y[g], and of units as `declare_presence` has it; for a subset the sum goes over all candidates
-        that release the same there."""
+        that release the same there, and where rows match, over all h that match g: Σ_i,h x[i,h] ≥ a_g + (k - a_g)·y[g],
+        with the a_g < k rows that match g whatever is released of them."""
         if self.unit is not None:
             declare_presence(block, model, instance, self.attributes, int(self.k), free=instance.exempt)
             return
         rows = Rows(model, instance)
-        if self.quasi_identifiers is None:
+        if self.separable:
             exempt = instance.exempt
 
             @block.Constraint(model.CANDIDATES, doc="an open group has at least k rows (one where it is exempt)")
@@ -211,21 +233,27 @@ class KAnonymity(Requirement):
 
             return
         projection, suppressed = projections(instance, self.quasi_identifiers)
+        free = suppressed & instance.exempt_reading
         alike: dict[int, list[int]] = {}
         for g, number in enumerate(projection.tolist()):
             alike.setdefault(number, []).append(g)
-        free = suppressed & instance.exempt_reading
+        known = {number: ([number], 0) for number in alike}
+        if self.matching:
+            known = matches(instance, self.quasi_identifiers, projection, int(self.k))
+        docs = {False: "are released alike in these columns", True: "match it"}
 
-        @block.Constraint(model.CANDIDATES, doc="groups released alike in these columns have at least k rows together")
+        @block.Constraint(model.CANDIDATES, doc=f"groups that {docs[self.matching]} have at least k rows together")
         def together(_block: pyo.Block, g: int) -> object:
-            if free[g]:
+            if free[g] or int(projection[g]) not in known:
                 return pyo.Constraint.Skip
-            return sum(rows.size(h) for h in alike[int(projection[g])]) >= self.k * model.open[g]
+            others, always = known[int(projection[g])]
+            found = sum(rows.size(h) for number in others for h in alike[number])
+            return found >= always + (self.k - always) * model.open[g]
 
     @property
     def size_only(self) -> bool:
-        """A subset's classes are no groups, and units are more than rows."""
-        return self.quasi_identifiers is None and self.unit is None
+        """What several groups have together is no size of one, and units are more than rows."""
+        return self.separable and self.unit is None
 
     def relaxations(self, _table_group: Group) -> tuple[ValueLimits, ...]:
         """Different units."""
@@ -233,6 +261,8 @@ class KAnonymity(Requirement):
 
     def describe(self) -> dict[str, object]:
         """The parameter k, the set of quasi-identifiers where it is not all of them, the unit where units are counted,
-        and the threshold of a risk that k comes from."""
+        whether missing keys match, and the threshold of a risk that k comes from."""
         subset = {} if self.quasi_identifiers is None else {"quasi_identifiers": list(self.quasi_identifiers)}
-        return {"k": int(self.k), **subset, **({} if self.unit is None else {"unit": self.unit}), **self.threshold}
+        unit = {} if self.unit is None else {"unit": self.unit}
+        reading = {"missing_keys": "match"} if self.matching else {}
+        return {"k": int(self.k), **subset, **unit, **reading, **self.threshold}

@@ -281,6 +281,7 @@ def verify_command(
     header = table.get("header", True)
     options += _names("--header", header) if isinstance(header, list) else [] if header else ["--no-header"]
     options += _names("--missing-values", table.get("missing_values", []))
+    options += ["--missing", table["missing"]] if "missing" in table else []
     original = [table["file"]] if query is None else [table["source"], "--query", query]
     words = ["kanon-milp", "verify", *released, "--original", *original, *options, *proof]
     return shlex.join(words), ""
