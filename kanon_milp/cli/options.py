@@ -80,7 +80,7 @@ MissingValues = Annotated[
     Missing,
     table_option(
         "--missing",
-        help="Missing values. value: one of their own; error: refused; wildcard: match any value, as suppressed ones then do.",
+        help="Missing values. value: one of their own; error: refused; wildcard: match any, as suppressed ones do.",
     ),
 ]
 MissingAsKeys = Annotated[

@@ -109,8 +109,8 @@ class Problem:
             if is_asked:
                 raise InputError(
                     f'{self.table.source}: missing="wildcard" (--missing wildcard) is for k-anonymity at the least '
-                    f'loss, and {what} is asked for; take missing="value", and check the table with missing_keys="match" '
-                    "(--missing-keys match)"
+                    f'loss, and {what} is asked for; take missing="value", and check the table with '
+                    'missing_keys="match" (--missing-keys match)'
                 )
 
     def _refuse_for_groups(self) -> None:
