@@ -22,7 +22,12 @@ from kanon_milp.errors import InputError
 from kanon_milp.studies.pages.wording import verify_command
 
 Row = tuple[str | None, ...]
-PATHS = {"a": ("a", "ab", "*"), "b": ("b", "ab", "*"), "c": ("c", "cd", "*"), "d": ("d", "cd", "*")}
+PATHS: dict[str | None, Row] = {
+    "a": ("a", "ab", "*"),
+    "b": ("b", "ab", "*"),
+    "c": ("c", "cd", "*"),
+    "d": ("d", "cd", "*"),
+}
 ROWS = [("x", "1"), ("x", "2"), ("y", None), ("z", "3")]
 
 
@@ -44,7 +49,7 @@ def counts(released: Sequence[Row], columns: Sequence[int]) -> list[int]:
 def least(
     rows: Sequence[Row],
     sets: Mapping[tuple[int, ...], int],
-    paths: Mapping[str, Sequence[str]] | None = None,
+    paths: Mapping[str | None, Row] | None = None,
     vectors: Sequence[tuple[int, ...]] | None = None,
     *,
     exempt: bool = False,
@@ -107,7 +112,7 @@ def test_three_columns(rows: list[Row], k: int) -> None:
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("abcd")), min_size=2, max_size=4), st.integers(2, 3))
 @settings(max_examples=examples(60, 12))
 def test_labels_of_hierarchies_match_where_they_are_alike(rows: list[Row], k: int) -> None:
-    tree = km.Hierarchy({**PATHS})
+    tree = km.Hierarchy(PATHS)
     recoding = km.Hierarchies({"q0": tree, "q1": tree})
     check(km.Problem(table(rows), km.KAnonymity(k), recoding), least(rows, {(0, 1): k}, PATHS))
 
