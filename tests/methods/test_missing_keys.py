@@ -178,9 +178,7 @@ def test_what_is_verified_and_measured_is_that_reading() -> None:
     assert found.certify().bound <= found.exact_objective  # type: ignore[operator]
 
 
-@pytest.mark.parametrize(
-    "method", ["search", "greedy", "mondrian", "subset_dp", "matching", "full_domain", "portfolio"]
-)
+@pytest.mark.parametrize("method", ["search", "greedy", "mondrian", "subset_dp", "matching", "full_domain"])
 def test_methods_that_judge_groups_alone_refuse(method: str) -> None:
     with pytest.raises(InputError, match=r'missing="wildcard" k-anonymity is about several groups.*use auto or milp'):
         km.solve(km.Problem(table(ROWS), km.KAnonymity(2)), method=method)
