@@ -144,6 +144,7 @@ def test_lies_and_strays_are_seen(tmp_path: Path) -> None:
     assert kills.wrong_folder(folder, True) == []
 
 
+@pytest.mark.full
 def test_jobs_that_die_or_hang_are_failures_and_the_others_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

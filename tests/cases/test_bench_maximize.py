@@ -54,6 +54,7 @@ def write(folder: Path, solvers: str, cases: dict[str, tuple[dict[str, object], 
     return folder / "study.toml"
 
 
+@pytest.mark.full
 def test_bench_maximize(tmp_path: Path) -> None:
     """max 3x + 2y + 5, 2x + y ≤ 7, 0 ≤ x ≤ 3, 0 ≤ y ≤ 4, integer: 17."""
     out = tmp_path / "out"

@@ -40,6 +40,7 @@ def test_the_limit_holds(data: Path) -> None:
     assert took == pytest.approx(found["seconds"]["total"], abs=LATE / 2)  # Python starts slowly beside other tests
 
 
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_it_hears_a_signal(data: Path) -> None:
     command = [sys.executable, "-m", "kanon_milp", "solve", "--data", str(data), "--qi", ",".join(NAMES), "--k", "5"]

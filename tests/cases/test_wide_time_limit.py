@@ -40,6 +40,7 @@ def test_nobody_waits_for_measures_that_nobody_asked_for(monkeypatch: pytest.Mon
     assert len(called) == 1
 
 
+@pytest.mark.full
 def test_measures_end_with_the_limit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, asked: list[object]) -> None:
     called: list[float] = []
     monkeypatch.setattr(output, "describe_release", slow(60, called))

@@ -150,6 +150,7 @@ def test_bad_usage_is_one_clear_error(table: Path) -> None:
         assert done.stdout == ""
 
 
+@pytest.mark.full
 def test_the_limit_is_one_for_table_and_certificate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Where there is no time for it, there is a word instead, and the table all the same; what is printed has all."""
 

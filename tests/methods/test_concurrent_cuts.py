@@ -85,6 +85,7 @@ def soon(seconds: float = SECONDS) -> Limit:
     return Limit(time.perf_counter() + seconds, threading.Event())
 
 
+@pytest.mark.full
 def test_cuts_raise_the_bound_and_are_certified_again_and_again(
     instance: Instance, dual: DualPoint, tracker: Tracker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
