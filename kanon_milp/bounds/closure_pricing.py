@@ -36,10 +36,11 @@ NO_TIME = "the time is over before all groups are priced"
 def pricing_of(
     problem: Problem, types: RowTypes, params: Parameters = DEFAULT, limit: Limit = NO_LIMIT
 ) -> PatternPricing:
-    """By level vectors, or by sets of rows where these are too many. limit: of all looks at sets of rows."""
+    """By level vectors, or by sets of rows where these are too many: then of closed candidates alone, so that a least
+    number of groups is left out. limit: of all looks at sets of rows."""
     if priced_by_vectors(problem, types):
         return PatternPricing(problem, types)
-    return ClosurePricing(problem, types, params, limit)
+    return ClosurePricing(replace(problem, min_groups=None), types, params, limit)
 
 
 class ClosurePricing(PatternPricing):

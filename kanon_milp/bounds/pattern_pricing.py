@@ -179,8 +179,9 @@ class PatternPricing:
         return found
 
     def split(self, point: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Multipliers of row types, and of numbers of groups."""
-        return np.ascontiguousarray(point[: self.types.count]), point[self.types.count :]
+        """Multipliers of row types, and of numbers of groups; what comes after these is left out."""
+        types = self.types.count
+        return np.ascontiguousarray(point[:types]), point[types : types + self.sets.lists]
 
     def dual_point(self, point: Floats, value: float) -> DualPoint:
         """A point as others take it, with what it is worth."""
@@ -304,12 +305,9 @@ class PatternPricing:
         Sums of one level vector are within n · (w + |λ|), those of all have no limit. Raises InputError where the
         numbers could leave the range of int64, and ValueError where there are packing cuts but for numbers of groups.
         """
-        known = [each.tobytes() for each in self.sets.each()]
-        if any(each.tobytes() not in known for each in dual.sets.each()):
-            raise ValueError("what packing cuts allow depends on all candidates, which are not listed")
         of_groups = self.of_groups(dual)
         multipliers, denominator = dual.multipliers, dual.denominator
-        self._refuse_too_fine(dual)
+        self._refuse(dual)
         if dual.rank_one_cuts.count:
             _, vector, indptr, members = self._price(multipliers, 0, NEVER, True, denominator)
             return prove(self._instance(vector, indptr, members)[0], dual).total
@@ -319,7 +317,11 @@ class PatternPricing:
         total -= sum(n * each for n, each in zip(self._right.tolist(), of_groups.tolist(), strict=True))
         return total
 
-    def _refuse_too_fine(self, dual: ExactDual) -> None:
+    def _refuse(self, dual: ExactDual) -> None:
+        """What cannot be proven, as `exact` says."""
+        known = [each.tobytes() for each in self.sets.each()]
+        if any(each.tobytes() not in known for each in dual.sets.each()):
+            raise ValueError("what packing cuts allow depends on all candidates, which are not listed")
         largest = int(self.root.levels.costs.max()) * dual.denominator + max(map(abs, dual.multipliers.tolist()))
         if largest * (self.types.n + 1) + sum(map(abs, dual.packing_multipliers.tolist())) >= NEVER:
             raise InputError(TOO_FINE)
@@ -435,14 +437,19 @@ def _lost(costs: list[Ints], choices: Ints, types: int) -> Ints:
     )
 
 
+def box(instance: Instance, centre: Floats, width: float) -> tuple[Floats, Floats]:
+    """The least and the largest multipliers of a box around a point, of row types and of numbers of groups."""
+    widths = np.full(len(centre), width)
+    # a group has κ rows or more, so its φ moves by so much more
+    widths[instance.types.count :] *= float(instance.least.max())
+    return centre - widths, centre + widths
+
+
 class _Boxed(Evaluator):
     def __init__(self, instance: Instance, centre: Floats, width: float, threads: int, params: SubproblemParameters):
-        self._centre = centre
+        self._centre, self._box = centre, box(instance, centre, width)
         super().__init__(instance, threads, params)
         self.set_packing_cuts(first_sets(instance))
-        # a group has κ rows or more, so its φ moves by so much more
-        self._width = np.full(len(centre), width)
-        self._width[self.types :] *= float(instance.least.max())
         self.sort(centre)
 
     def start(self) -> Floats:
@@ -451,5 +458,5 @@ class _Boxed(Evaluator):
 
     def within(self, point: Floats) -> Floats:
         """The nearest point of the box."""
-        inside: Floats = np.clip(point, self._centre - self._width, self._centre + self._width)
+        inside: Floats = np.clip(point, *self._box)
         return inside

@@ -3,6 +3,9 @@
 Every group that is required has κ rows or more, so φ_g is not below that of sizes alone, and only candidates for which
 that is negative can have φ_g < 0. These are listed, with all row types that they cover, and solved one by one with what
 their relaxations say of values (`kanon_milp.bounds.relaxations`). So L counts all candidates.
+
+A point is λ of the row types, then the multipliers of numbers of groups, which are added to φ either way; an evaluator
+has charges after these.
 """
 
 from __future__ import annotations
@@ -15,8 +18,9 @@ import numpy as np
 from kanon_milp.bounds.closure_pricing import ClosurePricing
 from kanon_milp.bounds.dual import NEVER, DualPoint, ExactDual, prove, round_dual
 from kanon_milp.bounds.evaluation import RequiredEvaluator
+from kanon_milp.bounds.packing_cuts import TypeSets
 from kanon_milp.bounds.parameters import PricingParameters, SubproblemParameters, ValuedPricingParameters
-from kanon_milp.bounds.pattern_pricing import PatternPricing, Priced
+from kanon_milp.bounds.pattern_pricing import PatternPricing, Priced, box
 from kanon_milp.bounds.priced_ascent import PricedAscent
 from kanon_milp.bounds.registry import BoundLimit
 from kanon_milp.bounds.relaxations import relaxations_of
@@ -51,10 +55,13 @@ class RequiredPricing(PatternPricing):
     def _near(self, point: Floats, open_limit: float, pair_limit: float, also: Instance | None) -> Priced:
         """As of sizes, by what their relaxations say: with the pairs below the limit, without which a group may lack
         values."""
-        multipliers, _ = self.split(point)
-        _, vector, indptr, members = self._price(multipliers, open_limit * self.cell, math.inf, True)
+        multipliers, of_groups = self.split(point)
+        limit = open_limit * self.cell
+        _, vector, indptr, members = self._price(multipliers, limit, math.inf, True, of_groups=of_groups)
         instance, keys = self._instance(vector, indptr, members, also)
-        at = RequiredEvaluator(instance, multipliers, self._charges_of(keys), self._threads, params=self._effort)
+        at = RequiredEvaluator(
+            instance, point, self._charges_of(keys), self._threads, sets=self.sets, params=self._effort
+        )
         point = at.start()
         if len(self._charges):
             better = at.refined(point, BoundLimit(math.inf), final=False)
@@ -65,7 +72,7 @@ class RequiredPricing(PatternPricing):
         always = np.isin(candidates.vector, self._whole) & (np.diff(candidates.indptr) == self.types.count)
         if also is not None:
             always[self.numbers(Priced(evaluation.value, instance, keys), also)] = True
-        keep = always | (evaluation.phi < open_limit * self.cell)
+        keep = always | (evaluation.phi < limit)
         of_pair = candidates.candidate_of_pair()
         reduced = candidates.cost[of_pair] - multipliers[candidates.members]
         pairs = keep[of_pair] & (always[of_pair] | (reduced < pair_limit * self.cell))
@@ -79,8 +86,9 @@ class RequiredPricing(PatternPricing):
     def open_candidates(self, dual: ExactDual) -> tuple[Instance, ExactDual]:
         """The candidates whose groups can be below 0, with all that they cover, and the point with the charges at
         hand of these; what others add to L is 0."""
-        self._refuse_too_fine(dual)
-        _, vector, indptr, members = self._price(dual.multipliers, 0, NEVER, True, dual.denominator)
+        self._refuse(dual)
+        of_groups = self.of_groups(dual)
+        _, vector, indptr, members = self._price(dual.multipliers, 0, NEVER, True, dual.denominator, of_groups)
         instance, keys = self._instance(vector, indptr, members)
         charges = np.rint(self._charges_of(keys) * dual.denominator).astype(np.int64)
         return instance, replace(dual, charges=charges)
@@ -88,12 +96,13 @@ class RequiredPricing(PatternPricing):
     def evaluator(self, priced: Priced, centre: Floats, width: float, threads: int, params: Parameters) -> _Boxed:
         """With the charges at hand."""
         return _Boxed(
-            priced.instance, centre, self._charges_of(priced.keys), width, threads, params.of(SubproblemParameters)
-        )
+            priced.instance, centre, self._charges_of(priced.keys), width, threads, params.of(SubproblemParameters),
+            self.sets,
+        )  # fmt: skip
 
-    def charges(self, point: Floats) -> Floats | None:
-        """What comes after the multipliers of row types."""
-        return point[self.types.count :]
+    def charges(self, point: Floats) -> Floats:
+        """What comes after the multipliers."""
+        return point[self.types.count + self.sets.lists :]
 
     def ascent_parameters(self, params: Parameters) -> PricingParameters:
         """Those under requirements about values."""
@@ -105,7 +114,7 @@ class RequiredPricing(PatternPricing):
 
     def _keep(self, keys: Ints, point: Floats) -> None:
         if len(self._charges):
-            self._charged, self._charges = keys, point[self.types.count :].reshape(len(self._charges), -1)
+            self._charged, self._charges = keys, self.charges(point).reshape(len(self._charges), -1)
 
     def _charges_of(self, keys: Ints) -> Floats:
         """Of these candidates, one relaxation after the other; 0 where they are not known."""
@@ -134,22 +143,24 @@ class RequiredClosurePricing(RequiredPricing, ClosurePricing):
 def required_pricing_of(
     problem: Problem, types: RowTypes, threads: int = 1, params: Parameters = DEFAULT, limit: Limit = NO_LIMIT
 ) -> RequiredPricing:
-    """By level vectors, or by sets of rows where these are too many. limit: of all looks at sets of rows."""
+    """As `pricing_of`."""
     if priced_by_vectors(problem, types):
         return RequiredPricing(problem, types, threads, params)
-    return RequiredClosurePricing(problem, types, threads, params, limit)
+    return RequiredClosurePricing(replace(problem, min_groups=None), types, threads, params, limit)
 
 
 def priced_point(
-    problem: Problem, types: RowTypes, start: Floats | None, limit: Limit, seconds: float
+    problem: Problem, types: RowTypes, dual: DualPoint, start: Floats | None, limit: Limit, seconds: float
 ) -> tuple[Instance, DualPoint]:
     """Multipliers for a certificate, raised in so many seconds, and the candidates that are open at them.
 
-    start: those to begin with. Groups of a few rows are not looked at one by one, which a certificate cannot say.
+    start: those of row types to begin with; dual: has those of numbers of groups. Groups of a few rows are not looked
+    at one by one, which a certificate cannot say.
     Raises InputError where what they prove is not known by the limit.
     """
     params = Parameters({"subproblems.tried": 0})
     source, part = required_pricing_of(problem, types, params=params, limit=limit), limit.part(seconds)
+    start = None if start is None else np.concatenate([start, dual.of_numbers(source.sets)])
     ascent = PricedAscent(source, params=params, start=start)
     while not (part.over or ascent.stalled):
         ascent.rise(part)
@@ -169,14 +180,14 @@ class _Boxed(RequiredEvaluator):
         width: float,
         threads: int,
         params: SubproblemParameters,
+        sets: TypeSets,
     ) -> None:
-        self._centre, self._width = centre, width
-        super().__init__(instance, centre, charges, threads, params=params)
+        self._box = box(instance, centre, width)
+        super().__init__(instance, centre, charges, threads, sets=sets, params=params)
 
     def within(self, point: Floats) -> Floats:
         """The nearest point of the box; charges are free."""
-        centre = self._centre
-        point[: self.types] = np.clip(point[: self.types], centre - self._width, centre + self._width)
+        point[: self.multipliers] = np.clip(point[: self.multipliers], *self._box)
         return point
 
     def average(self, weight: float) -> None:

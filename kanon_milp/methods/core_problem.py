@@ -127,7 +127,7 @@ class CoreProblem:
             if self.known.settled or self.limit.asked:
                 return reason
             proven = loss is not None and self.tracker.bound > loss
-            if step is lower and (proven or reason in (StopReason.OPTIMAL, StopReason.GAP_LIMIT)):
+            if lower is not None and step is lower and (proven or reason in (StopReason.OPTIMAL, StopReason.GAP_LIMIT)):
                 raising, ahead, reason = proven, 2 * ahead + 1, None  # what ends such a model does not end the run
             elif reason is not StopReason.INTERRUPTED or best is before or self.once:
                 return reason

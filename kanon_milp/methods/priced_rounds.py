@@ -129,15 +129,22 @@ class _PricedSearch:
         with session.clock.step("bound"):
             problem, types, tuned, threads = session.problem, before.types, session.parameters, session.options.threads
             self.ascent = PricedAscent(pricing_of(problem, types, tuned, self.limit), threads, tuned)
-            self._prove(self.ascent.best)
-            if valued:
-                while self.ascent.rounds < params.sizes_rounds and not (self.limit.over or self.ascent.stalled):
-                    self.ascent.rise(self.limit)
-                self._prove(self.ascent.best)
-                # the bound that knows of values, from where that of sizes stands
-                source = required_pricing_of(problem, types, threads, tuned, self.limit)
-                self.ascent = PricedAscent(source, threads, tuned, self.ascent.multipliers)
+            self._begin_with_values()
         self._note()
+
+    def _begin_with_values(self) -> None:
+        """What sizes prove; where something is required of values, some more of that, and from there on the bound that
+        knows of them."""
+        session, root = self.session, self.ascent.source.root
+        self._prove(self.ascent.best)
+        if not session.problem.attributes:
+            return
+        while self.ascent.rounds < self.params.sizes_rounds and not (self.limit.over or self.ascent.stalled):
+            self.ascent.rise(self.limit)
+        self._prove(self.ascent.best)
+        tuned, threads = session.parameters, session.options.threads
+        source = required_pricing_of(root.problem, root.types, threads, tuned, self.limit)
+        self.ascent = PricedAscent(source, threads, tuned, self.ascent.multipliers)
 
     def _read_parameters(self) -> None:
         self.params, self.unit = self.session.parameters.of(PricedParams), self.session.instance.levels.unit
@@ -150,8 +157,10 @@ class _PricedSearch:
 
     @property
     def ended(self) -> bool:
-        """Whether there is no time for another round, or no use in one."""
-        return self.idle or self._left <= 0 or self.limit.asked or self._enough
+        """Whether there is no time for another round, or no use in one: where more is proven than any table loses."""
+        before = self.session.prepared.before
+        none = self.proven > before.levels.most * before.types.n
+        return none or self.idle or self._left <= 0 or self.limit.asked or self._enough
 
     @property
     def _left(self) -> float:
@@ -228,7 +237,7 @@ class _PricedSearch:
             start = self._start
             near = source.near(ascent.multipliers, params.open_limit, pair_limit, None if start is None else start[0])
             dual = ascent.point(near)
-        instance = near.instance
+        instance = replace(near.instance, problem=session.problem)  # with a least number of groups, which tables need
         known = suppress_all(instance)  # there is a candidate of all rows
         if start is not None:
             numbers, best = source.numbers(near, start[0]), start[1]
@@ -335,8 +344,6 @@ class _GroupsSearch(_PricedSearch):
             self.proven, self.dual = int(free.exact_bound / self.unit), free.dual
         problem = session.problem
         with session.clock.step("bound"):
-            if not priced_by_vectors(problem, before.types):
-                problem = replace(problem, min_groups=None)  # of sets of rows only the closed ones are priced
             source = pricing_of(problem, before.types, session.parameters, self.limit)
             starts = [] if free.dual is None else [free.dual.multipliers]
             if priced_by_vectors(problem, before.types):
@@ -344,7 +351,7 @@ class _GroupsSearch(_PricedSearch):
             starts = [each for each in starts if len(each) >= before.types.count] or [source.cheapest()]
             begun = [PricedAscent(source, session.options.threads, session.parameters, start) for start in starts]
             self.ascent = max(begun, key=lambda each: each.value)
-            self._prove(self.ascent.best)
+            self._begin_with_values()
         self._note()
 
     def _over_some(self, source: PatternPricing) -> Floats:
@@ -368,6 +375,8 @@ class _GroupsSearch(_PricedSearch):
         return self.table or self.before
 
     def _phases(self, known: Known, table: Assignment) -> list[Phase]:
+        assert known.dual is not None
+        known.dual = replace(known.dual, charges=None)  # sizes and numbers of groups are what fixes
         return [Splitting(table), FewGroups(), RestrictedModel()]
 
 

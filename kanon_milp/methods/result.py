@@ -569,9 +569,8 @@ def _under_requirements(
         return None
     types = types_of(relaxed, compress_table(relaxed))
     start = required if required is not None and len(required) == types.count else first_multipliers(types, dual)
-    free = relaxed.without_sides()  # numbers of groups have multipliers where candidates are listed
-    if closures_suffice(free) and many_vectors(free, types):
-        instance, point = priced_point(free, types, start, limit, _seconds(limit))
+    if closures_suffice(relaxed.without_sides()) and many_vectors(relaxed, types):
+        instance, point = priced_point(relaxed, types, dual, start, limit, _seconds(limit))
     else:
         listed = required_instance(problem)
         assert listed is not None

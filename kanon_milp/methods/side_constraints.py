@@ -85,7 +85,7 @@ def solve_free_first(
     if found is not None and not (first.stop_reason == "interrupted" and not free.limit.asked):
         return replace(first, problem=problem, report=found.report)
     free = replace(free, prepared=replace(free.prepared, problem=problem))
-    refused = None if found is not None else _above_cost_bound(problem, bound, first)
+    refused = None if found is not None else _above_most(free, bound, first)
     if refused is not None:
         return free.end(refused)
     if found is None and tracker.groups is not None:
@@ -190,20 +190,23 @@ def _priced_groups(free: Session, first: Result, found: Found | None) -> Result:
     tables = [each for each in (None if found is None else found.groups, first.placed) if each is not None]
     result = solve_priced_groups(session, first, tables)
     bound = Bound(result.exact_bound, result.backed_by)
-    refused = None if result.table is not None else _above_cost_bound(problem, bound, result)
+    refused = None if result.table is not None else _above_most(session, bound, result)
     result = result if refused is None else session.end(refused)
     return replace(result, phases=(*first.phases, *result.phases))
 
 
-def _above_cost_bound(problem: Problem, bound: Bound, by: Result) -> Outcome | None:
-    """That there is no table, where each loses more than the cost bound. by: the result that has proven this."""
-    most = problem.exact_cost_bound
-    if bound.value is None or most is None or bound.value <= most:
+def _above_most(session: Session, bound: Bound, by: Result) -> Outcome | None:
+    """That there is no table, where each loses more than the cost bound, or than any can. by: the result that has
+    proven this."""
+    before, limit = session.prepared.before, session.problem.exact_cost_bound
+    everything = before.levels.most * before.types.n * before.levels.unit
+    if bound.value is None or bound.value <= (everything if limit is None else min(limit, everything)):
         return None
     groups = "" if by.problem.most_groups is None else f" in at most {counted(by.problem.most_groups, 'group')}"
-    said = (
-        f"each table{groups} loses at least {in_words(bound.value)}, which is above the cost bound of {in_words(most)}"
-    )
+    which = f"is above the cost bound of {in_words(limit)}"
+    if limit is None or bound.value <= limit:
+        which = f"is above the {in_words(everything)} that fully suppressed rows lose"
+    said = f"each table{groups} loses at least {in_words(bound.value)}, which {which}"
     return Outcome(phases=by.phases, trajectory=_bounds(by)).infeasible(bound.backed_by, said)
 
 
@@ -222,7 +225,7 @@ def _rest_solved(session: Session, so_far: Outcome, free: Assignment | None) -> 
     if limits_groups(session.problem):
         result = solve_few_groups(session, so_far.bound, free)
         bound = UNKNOWN if result.backed_by[:1] == (REGISTERED,) else Bound(result.exact_bound, result.backed_by)
-        refused = None if result.table is not None else _above_cost_bound(session.problem, bound, result)
+        refused = None if result.table is not None else _above_most(session, bound, result)
         if refused is not None:
             return session.end(refused)
         timed = session.method == "search" or session.limit.over or session.options.time_limit is not None

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import polars as pl
 import pytest
 from case_judge import truth
+from effort import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from present import present
@@ -17,12 +19,12 @@ from sensitive_cases import SensitiveCase, drawn_sensitive_case
 from strategies import by_hypothesis, priceable
 
 import kanon_milp as km
-from kanon_milp.bounds.certificate import Certificate, certify
+from kanon_milp.bounds.certificate import Certificate, certify, certify_required, required_problem
 from kanon_milp.bounds.dual import DualPoint, prove
 from kanon_milp.bounds.evaluation import RequiredEvaluator
 from kanon_milp.bounds.pattern_pricing import PatternPricing
 from kanon_milp.bounds.priced_ascent import PricedAscent
-from kanon_milp.bounds.required_pricing import RequiredClosurePricing, RequiredPricing
+from kanon_milp.bounds.required_pricing import RequiredClosurePricing, RequiredPricing, priced_point
 from kanon_milp.presolve import preparation
 from kanon_milp.presolve.closures import closed_instance, pricing_suffices
 from kanon_milp.presolve.instance import Instance, compress_table, types_of
@@ -71,6 +73,51 @@ def test_l_is_that_of_all_closed_candidates(
     near = source.near(lam / d, 0.5, 1e6)
     if not charged(listed):
         assert near.value == pytest.approx(float(expected.value))
+
+
+SIDES: tuple[dict[str, int], ...] = (
+    {"max_groups": 1}, {"max_groups": 2}, {"min_groups": 2}, {"min_groups": 2, "max_groups": 2}
+)  # fmt: skip
+
+
+@both_kinds
+@given(case=cases, data=st.data())
+@settings(deadline=None, max_examples=examples(60, 4))
+def test_so_it_is_with_numbers_of_groups(kind: type[RequiredPricing], case: SensitiveCase, data: st.DataObject) -> None:
+    """No multipliers prove more than the optimum, nor less than sizes; those of a largest number what lists say."""
+    sides = data.draw(st.sampled_from(SIDES[: 2 if kind is RequiredClosurePricing else 4]))
+    case = replace(case, case=replace(case.case, sides=sides))
+    problem = case.problem()
+    assume(pricing_suffices(problem) and bool(problem.attributes))
+    source = kind(problem, types_of(problem, compress_table(problem)))
+    t, d = source.types.count, data.draw(st.integers(1, 7))
+    lam = data.draw(st.lists(st.integers(-2 * d, 40 * d), min_size=t, max_size=t))
+    of_groups = data.draw(st.lists(st.integers(0, 30 * d), min_size=source.sets.lists, max_size=source.sets.lists))
+    exact = DualPoint(np.array(lam), sets=source.sets, packing_multipliers=np.array(of_groups), denominator=d)
+    total, best = source.exact(exact), truth(case).best
+    assert best is None or total * source.levels.unit <= best * d
+    assert total >= PatternPricing(problem, source.types).exact(exact)
+    if "min_groups" not in sides:
+        _, listed = both(problem, kind)
+        charges = np.zeros(listed.candidates.count * charged(listed), np.int64)
+        assert total == prove(listed, replace(exact, charges=charges)).total
+    ascent = PricedAscent(source)
+    before = ascent.value
+    ascent.rise(NO_LIMIT)
+    assert ascent.value >= before
+    assert best is None or source.bound(ascent.best) * source.levels.unit <= best
+    relaxed = required_problem(problem)
+    if relaxed is None:
+        return
+    types = types_of(relaxed, compress_table(relaxed))
+    with mock.patch.object(preparation, "MOST_LABELS", 0 if kind is RequiredClosurePricing else 1 << 30):
+        start = exact.multipliers / d if len(exact.multipliers) == types.count else None
+        instance, point = priced_point(relaxed, types, exact.floats(), start, NO_LIMIT, 0.0)
+    certificate = certify_required(problem, instance, point)
+    report = check_certificate(problem, certificate)
+    assert best is None or max(report.bound, certificate.bound) <= best
+    assert report.valid or report.bound < certificate.bound  # it knows less of some requirements
+    assert not check_certificate(problem, replace(certificate, bound=max(report.bound, certificate.bound) + 1)).valid
 
 
 def charged(instance: Instance) -> int:

@@ -30,6 +30,7 @@ from kanon_milp.formulations.restricted import RestrictedModel, solve_restricted
 from kanon_milp.heuristics.greedy import greedy
 from kanon_milp.heuristics.interchange import InterchangeParameters, interchange
 from kanon_milp.heuristics.splitting import split_groups
+from kanon_milp.presolve import preparation
 from kanon_milp.presolve.instance import prepare
 from kanon_milp.presolve.reductions import reduce
 from kanon_milp.solvers import get
@@ -297,3 +298,17 @@ def test_groups_are_split_until_there_are_enough(more: int) -> None:
     assert (sizes > 0).sum() == fewest
     assert (sizes[sizes > 0] >= 3).all()
     assert split_groups(instance, table, 41, NO_LIMIT) is None  # 120 rows are 40 groups at most
+
+
+def test_a_bound_above_what_any_table_loses_refutes_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three groups, where fully suppressed rows alone may be fewer than seven: there are two at most."""
+    monkeypatch.setattr(preparation, "FEW_VECTORS", 0)
+    monkeypatch.setattr(preparation, "PRICED_PAIRS", 0)
+    for labels in (1 << 30, 0):
+        monkeypatch.setattr(preparation, "MOST_LABELS", labels)
+        frame = pl.DataFrame({"a": list("cbacbcab"), "b": list("uuvvuuvv")})
+        problem = km.Problem(
+            km.Table.from_frame(frame, ["a", "b"]), km.KAnonymity(7), suppressed_rows="exempt", min_groups=3
+        )
+        found = km.solve(problem, method="search", iteration_limit=2)
+        assert found.proof == "infeasible" if labels else found.table is None
