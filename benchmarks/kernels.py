@@ -29,7 +29,7 @@ from kanon_milp.heuristics.annealing import Draw
 from kanon_milp.heuristics.greedy import suppress_all
 from kanon_milp.heuristics.state import Board
 from kanon_milp.kernels import COMPILED
-from kanon_milp.kernels.annealing import make_moves
+from kanon_milp.kernels.moves import make_moves
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.studies import datasets
 from kanon_milp.system.clock import Clock

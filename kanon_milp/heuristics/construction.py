@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kanon_milp.heuristics.state import Board
-from kanon_milp.kernels.construction import complete, descend, open_by_price
+from kanon_milp.kernels.moves import complete, descend, open_by_price
 from kanon_milp.kernels.rows import total
 from kanon_milp.system.parameters import number, parameters
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from kanon_milp.heuristics.state import cell_cost
 from kanon_milp.heuristics.worker_pool import Effort
-from kanon_milp.kernels.annealing import alias_tables
 from kanon_milp.kernels.elementary import exponentials, power
 from kanon_milp.kernels.linked_moves import LinkedRows, make_moves
+from kanon_milp.kernels.moves import alias_tables
 from kanon_milp.kernels.rows import relink, total
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.linked_sets import LinkedSets

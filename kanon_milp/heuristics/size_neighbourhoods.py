@@ -23,7 +23,7 @@ from kanon_milp.heuristics.neighbourhoods import (
 )
 from kanon_milp.heuristics.state import Board
 from kanon_milp.heuristics.worker_pool import Effort, Pool
-from kanon_milp.kernels.neighbourhoods import exchange, grow
+from kanon_milp.kernels.moves import exchange, grow
 from kanon_milp.kernels.rows import commit, total, undo
 from kanon_milp.solvers.adapter import Setting, SolverAdapter
 from kanon_milp.solvers.call import SolverOptions

@@ -267,7 +267,7 @@ def _repair(s: LinkedRows, change: int, limit: int) -> int:
 
 def make_moves(s: LinkedRows, count: int, hot: float, cold: float, chance: Floats, alias: Ints) -> None:
     """Make so many moves while the temperature falls. chance, alias: how candidates are drawn, as of
-    `kernels.annealing.alias_tables`."""
+    `kernels.moves.alias_tables`."""
     rows = len(s.option)
     with cython.nogil:
         for step in range(count):

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kanon_milp.kernels.annealing import alias_tables
+from kanon_milp.kernels.moves import alias_tables
 
 
 @given(st.lists(st.floats(0, 1e3), min_size=1, max_size=30).filter(lambda weights: sum(weights) > 1e-3))
