@@ -29,7 +29,7 @@ from kanon_milp.system.limit import Limit
 from kanon_milp.verify import verify
 
 NO_TABLE = "there is no table, so nothing was optimized after the first objective"
-ENDING = 3.0  # times what a look at the values of a table takes, after the last solution
+ENDING = 3.0  # times what it takes to verify a table, after the last solution
 NOT_LINEAR = "for large tables only keep COLUMN is optimized, right after the loss or another such goal"
 
 
@@ -49,6 +49,7 @@ def solve_stages(asked: Request, goals: Sequence[str]) -> Result:
     found = Found(first.table, first.placed, first.report, first.exact_objective)
     opened = asked.opened(first)
     if isinstance(opened, OpenModel):
+        limit = replace(limit, ends=limit.ends - ENDING * (first.seconds["assign"] + first.seconds["verify"]))
         stages = _by_models(opened, stage, goals, found, limit)
     else:
         why, stages = opened if limit.over else f"{opened}; {NOT_LINEAR}", [(stage, found)]
@@ -200,12 +201,15 @@ def _by_weights(
     except InputError as error:
         why = f"with its weights it cannot be solved as one problem: {error}"
         return _left(problem, first, goals, found, why)
-    if again.table is not None and again.placed is not None:
-        report = verify(problem, again.table, partition=again.placed.group.tolist())
+    values = before
+    if again.table is not None and again.placed is not None and again.report is not None:
+        report = verify(problem, again.table, partition=again.placed.group.tolist(), minimal=False)
+        # whether cells could be more specific does not depend on weights
+        report = replace(report, minimal=again.report.minimal, not_minimal=again.report.not_minimal)
         better = Found(again.table, again.placed, report, report.cost)
-        if report.ok and [measured(problem, name, better) for name in names] <= before:
-            found = better
-    values = [measured(problem, name, found) for name in names]
+        after = [measured(problem, name, better) for name in names] if report.ok else values
+        if report.ok and after <= values:
+            found, values = better, after
     # bounds of the sums, the last one first
     bounds: list[Fraction | None] = [again.exact_bound]
     for each, smaller in zip(reversed(sums[1:]), reversed(sums[:-1]), strict=True):

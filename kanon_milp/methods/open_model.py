@@ -162,7 +162,11 @@ class OpenModel:
 
     def best(self, limit: Limit, start: Assignment | None = None) -> tuple[Answer, Assignment | None]:
         """Solve it: what is proven, and the best point as an assignment."""
-        restricted = RestrictedModel(self.instance, self.model, to_arrays(self.model), own=False).with_integer_rows()
+        try:
+            arrays = limit.call(to_arrays, self.model)
+        except Over:
+            return Answer(StopReason.TIME_LIMIT, None, None, (), TOO_LATE, 0.0), None
+        restricted = RestrictedModel(self.instance, self.model, arrays, own=False).with_integer_rows()
         check_numbers(restricted.linear)
         if message := beyond_floats(restricted.linear):
             return Answer(StopReason.ERROR, None, None, (), message, 0.0), None
