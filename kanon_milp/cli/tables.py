@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast
 
 import typer
 
@@ -105,6 +105,10 @@ def inspect(
         str | None,
         table_option(metavar="W", help="Column of sampling weights: their sum in a class estimates its population."),
     ] = None,
+    missing: Annotated[
+        Literal["value", "wildcard"],
+        table_option("--missing", help="value: missing keys are alike; wildcard: they match any value."),
+    ] = "value",
     symbol: options.Symbol = "*",
     json: options.Json = False,
 ) -> None:
@@ -114,7 +118,9 @@ def inspect(
     """
     asked = {**roles.arguments(required=False), **file.arguments()}
     levels = integers(split(k))
-    found = inspect_table(table, **asked, k=levels, population=population, weight=weight, symbol=symbol)
+    found = inspect_table(
+        table, **asked, k=levels, population=population, weight=weight, missing=missing, symbol=symbol
+    )
     if json:
         display.print_json(found.as_dict())
     else:

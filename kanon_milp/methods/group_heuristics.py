@@ -26,6 +26,10 @@ from kanon_milp.problem.group_costs.boxes import BoxPenalty
 from kanon_milp.system.arrays import Ints
 from kanon_milp.system.parameters import number, parameters
 
+OF_SIZES = (
+    "the bound adds up what each row costs in the narrowest box of at least {} rows around it; what else is required "
+    "of groups is not in it, and rows are not moved between boxes to improve the table, so the gap can be wide"
+)
 CHECKED = 4096  # rows between two looks at the limit
 
 
@@ -67,13 +71,12 @@ def solve_k_member(session: GroupSession) -> Result:
     instance, limit = session.instance, session.limit
     params = session.parameters.of(GroupTablesParams)
     clustered = first_groups(session, params.boxes if isinstance(instance.cost, BoxPenalty) else params.growing)
-    _improve_boxes(session)
+    messages = [] if clustered else ["k-member clustering has found no groups; rows are cut at medians"]
+    messages += _improve_boxes(session)
     if isinstance(instance.cost, OwnCost) and instance.cost.bounds_extensions:
         with session.clock.step("bound"):
             session.tracker.higher(share_bound(instance, limit.share(params.growing), params.calls), ("own bound",))
-    return session.finish(
-        message="" if clustered else "k-member clustering has found no groups; rows are cut at medians"
-    )
+    return session.finish(message="; ".join(messages))
 
 
 def first_groups(session: GroupSession, share: float) -> bool:
@@ -109,16 +112,16 @@ def solve_cuts(session: GroupSession) -> Result:
         short = session.limit.share(session.parameters.of(GroupTablesParams).boxes)
         group = cut_boxes(boxes, instance.least, instance.holds, short)
         session.tracker.better(instance.table(group))
-    _improve_boxes(session)
-    return session.finish()
+    return session.finish(message="".join(_improve_boxes(session)))
 
 
-def _improve_boxes(session: GroupSession) -> None:
-    """Moves and exchanges of rows, where only sizes of groups are required, and the bound of each row alone."""
+def _improve_boxes(session: GroupSession) -> list[str]:
+    """Moves and exchanges of rows, where only sizes of groups are required, and the bound of each row alone. What is to
+    be said where more is required."""
     instance, tracker = session.instance, session.tracker
     best = tracker.best or instance.one_group
     if not isinstance(instance.cost, BoxPenalty) or best is None:
-        return
+        return []
     boxes, known = BoxCosts.of(instance.cost, 2 * instance.least), best.group
     if instance.problem.size_only:
         with session.clock.step("search"):
@@ -127,6 +130,8 @@ def _improve_boxes(session: GroupSession) -> None:
             tracker.better(instance.table(known))
     with session.clock.step("bound"):
         tracker.higher(narrowest_bound(boxes, instance.least, known, session.limit), ("own bound",))
+    unknown = not instance.problem.size_only and tracker.bound < best.cost
+    return [OF_SIZES.format(instance.least)] if unknown else []
 
 
 def solve_univariate(session: GroupSession) -> Result:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import operator
-import re
 import warnings
-from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -21,14 +19,14 @@ import polars.selectors as cs
 from kanon_milp.errors import FileWarning, InputError, counted, printable
 from kanon_milp.methods.quasi_identifiers import QuasiIdentifiers, find_quasi_identifiers
 from kanon_milp.presolve.row_types import RowTypes, compress
-from kanon_milp.problem.arguments import column_name, column_names, integer, listed, text
+from kanon_milp.problem.arguments import column_name, column_names, integer, listed, one_of, text
 from kanon_milp.problem.column_values import as_text
 from kanon_milp.problem.counts import counted_rows
 from kanon_milp.problem.csv_files import CsvFormat, with_missing
 from kanon_milp.problem.databases import Database, asked_query, location, shown_query
 from kanon_milp.problem.recoding import MAX_LEVEL_VECTORS, Suppression
 from kanon_milp.problem.roles import Names, Roles, another_delimiter, header_doubt, joined, visible
-from kanon_milp.problem.table import SYMBOL, in_kind, open_frame, read_with_format
+from kanon_milp.problem.table import SYMBOL, Missing, in_kind, open_frame, read_with_format
 from kanon_milp.studies.columns import (
     Column,
     column_of,
@@ -38,7 +36,7 @@ from kanon_milp.studies.columns import (
     with_unit,
     without_repeated,
 )
-from kanon_milp.studies.metrics import unit_risk
+from kanon_milp.studies.metrics import Frequencies, sampling_weights, unit_risk
 from kanon_milp.studies.proposal import (
     WITHOUT_CANDIDATES,
     Proposal,
@@ -58,7 +56,7 @@ from kanon_milp.system.markup import card, grid
 from kanon_milp.system.text_tables import markdown
 from kanon_milp.verify import Report, verify
 from kanon_milp.verify.report import attribute_lines
-from kanon_milp.verify.tables import Original, Question, classes
+from kanon_milp.verify.tables import Original, Question, tally
 
 KS = (2, 5, 10)
 EDGES = (1, 2, 3, 5, 10, 20, 50, 100)  # where a range of class sizes begins
@@ -66,6 +64,10 @@ MOST_QUASI = MAX_LEVEL_VECTORS.bit_length() - 1
 MOST_PROPOSED = 8  # quasi-identifiers of a first attempt
 NO_QUASI = "no column is left that may be a quasi-identifier, so no command is proposed; name some (--qi)"
 PROPOSAL = "Roles with ? are guessed from names and values; name them yourself with --qi, --sensitive, ..."
+MATCHING = (
+    "risks and the rows at risk count the rows that match a row, a missing or suppressed key matching any value; "
+    "classes, what identifies and the command are about rows that are alike, which is the stricter reading"
+)
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,8 @@ class Inspection:
     others, if there are any. unit_risk: of units of protection, if a unit is named or proposed: their column, and the
     content of `report.measures.unit_risk`; risk and touched are about rows.
     reading: notes on how the file was read, and whether its first row looks like data. protection: if sensitive
-    attributes were named, the verifier's report of the table alone. kind: of the data frame that was given.
+    attributes were named, the verifier's report of the table alone. kind: of the data frame that was given. missing:
+    "wildcard" where risk and touched are about the rows that match a row.
     """
 
     source: str
@@ -145,6 +148,7 @@ class Inspection:
     protection: Report | None = None
     proposal: Proposal | None = None
     kind: nw.Implementation = field(default=nw.Implementation.POLARS, compare=False)
+    missing: Missing = "value"
 
     @property
     def mean(self) -> Fraction:
@@ -169,7 +173,8 @@ class Inspection:
                 "may stay as they are with --keep"
             )
         is_read = self.command.startswith("kanon-milp ")
-        found = [*self.reading, *found, *unnamed_notes(self.columns), *repeated_notes(self.columns)]
+        matching = [MATCHING] if self.missing == "wildcard" and self.quasi_identifiers else []
+        found = [*self.reading, *matching, *found, *unnamed_notes(self.columns), *repeated_notes(self.columns)]
         found += reading_notes(self.columns, marks_are_read=is_read)
         if not self.quasi_identifiers:
             return (*found, *sensitive_notes(self.columns))
@@ -192,6 +197,7 @@ class Inspection:
                 "suppressed_rows": self.suppressed,
                 "sizes": [vars(each) for each in self.sizes],
             },
+            "missing": self.missing,
             "risk": self.risk.as_dict(),
             "unit_risk": self.unit_risk,
             "touched": [{**vars(each), "share": each.rows / self.rows} for each in self.touched],
@@ -276,9 +282,6 @@ class Inspection:
         return in_kind(self.frame(), self.kind)
 
 
-PLAIN = re.compile(r"\s*\+?(\d{1,15}\.?\d{0,15}|\.\d{1,15})\s*", re.ASCII)  # numbers of sampling weights
-
-
 def inspect(
     table: Any,
     quasi_identifiers: Names = None,
@@ -295,6 +298,7 @@ def inspect(
     population: Any = None,
     delimiter: str | None = None,
     encoding: str | None = None,
+    missing: Missing = "value",
     missing_values: Sequence[str] | str = (),
     header: bool | Sequence[str] = True,
     symbol: str = SYMBOL,
@@ -313,6 +317,8 @@ def inspect(
     population each row stands for. The population of a class is then estimated as the sum of the weights of its rows,
     F_k = Σ w_i (Templ, Kowarik, Meindl 2015, *Statistical Disclosure Control for Micro-Data Using the R Package
     sdcMicro*). The sum is a rough estimate for small classes, and these risks are those of the estimate alone.
+    missing: "wildcard": risks and rows at risk count, for each row, those that match it, as `verify` does with
+    missing_keys="match": f_k, and F_k with weights. Classes are still those of rows that are alike.
     delimiter, encoding, missing_values, header: as in `read_table`, for both. symbol: the suppression symbol of a
     released table; rows whose quasi-identifiers are all suppressed or missing are counted apart from the classes.
 
@@ -330,6 +336,9 @@ def inspect(
     Raises InputError for columns that the table does not have.
     """
     text(symbol, "symbol")
+    one_of(missing, ("value", "wildcard"), "missing")
+    if missing == "wildcard" and population is not None:
+        raise InputError('missing="wildcard" is not supported with a population; leave one of the two out')
     ks = [integer(each, "k", least=2) for each in listed(k, "k", "a list of integers")]
     if not ks:
         raise InputError("k: name at least one")
@@ -373,6 +382,23 @@ def inspect(
     shown = np.ones(len(weights), dtype=bool) if gone.all() else ~gone.to_numpy()
     held, of_held = texts.filter(shown), weights[shown]
     sizes = compress(held, chosen, rows=pl.Series(of_held)).counts if gone.any() else types.counts
+    touched = [Touched(each, int(sizes[sizes < each].sum()), int((sizes < each).sum())) for each in ks]
+    if (matched := missing == "wildcard") or weight is not None:
+        # fully suppressed rows match all others, and are else alike with none of them
+        among = shown | matched
+        keys = texts.select(cs.by_name(*chosen)).filter(among)
+        sampling = sampling_weights(texts.filter(among)[weight], weight, source) if weight is not None else None
+        symbols, of_rows = keys.select((pl.all() == symbol).fill_null(value=False)), np.where(shown, weights, 0)[among]
+        frequencies = Frequencies.of(keys, symbols, weights[among], sampling, "match" if matched else "own")
+        risk = _estimated(frequencies, of_rows, sampled=sampling is not None)
+        if matched:
+            few = {each: (frequencies.rows[frequencies.of_row] < each) & (of_rows > 0) for each in ks}
+            touched = [
+                Touched(each, int(of_rows[rows].sum()), len(np.unique(frequencies.of_row[rows])))
+                for each, rows in few.items()
+            ]
+    else:
+        risk = _risk(held, of_held, chosen, sizes, others)
     is_read = isinstance(table, str | Path | Database)
     marked = replace(fmt, missing_values=(*fmt.missing_values, *marks_in(columns)))
     proposal = propose(columns, ks[min(1, len(ks) - 1)], len(sizes), _free_symbol(types))
@@ -387,10 +413,8 @@ def inspect(
         int(sizes.max()),
         int((sizes == 1).sum()),
         tuple(_ranges(sizes)),
-        _risk(held, of_held, chosen, sizes, others)
-        if weight is None
-        else _estimated(held, of_held, chosen, sizes, sampling_weights(held[weight], weight, source)),
-        tuple(Touched(each, int(sizes[sizes < each].sum()), int((sizes < each).sum())) for each in ks),
+        risk,
+        tuple(touched),
         _command(source, proposal, query, marked) if is_read else proposal.call(),
         int(weights[gone.to_numpy()].sum()),
         None if unit is None else {"unit": unit, **unit_risk(held.select(chosen), held[unit].alias(""), ks)},
@@ -398,35 +422,19 @@ def inspect(
         _protection(frame, texts, chosen, given, source, symbol) if given.sensitive else None,
         proposal,
         frame.implementation,
+        missing,
     )
 
 
-def sampling_weights(column: pl.Series, name: str, source: str) -> list[Fraction]:
-    """Numbers of at least 1, exactly; raises InputError for another cell."""
-    found = []
-    for row, cell in enumerate(column.to_list(), 1):
-        weight = None if cell is None or not PLAIN.fullmatch(cell) else Fraction(cell.strip())
-        if weight is None or weight < 1:
-            raise InputError(
-                f'{source}: column "{name}", row {row}: a sampling weight must be a number of at least 1, as a row '
-                "stands for itself at least"
-            )
-        found.append(weight)
-    return found
-
-
-def _estimated(
-    texts: pl.DataFrame, weights: Ints, chosen: tuple[str, ...], sizes: Ints, sampling: Sequence[Fraction]
-) -> Risk:
-    """Risks by the sums of the sampling weights, F_k = Σ w_i: 1/F_k, the highest; Σ f_k/F_k / n."""
-    n, number = int(sizes.sum()), classes(texts.select(cs.by_name(*chosen)))[0].tolist()
-    rows, among = Counter[int](), defaultdict[int, Fraction](Fraction)
-    for k, each, weight in zip(number, weights.tolist(), sampling, strict=True):
-        rows[k] += each
-        among[k] += each * weight
-    expected = sum((Fraction(rows[k]) / among[k] for k in rows), Fraction(0))
-    highest, average = Fraction(1, int(sizes.min())), Fraction(len(sizes), n)
-    return Risk(highest, average, 1 / min(among.values()), expected / n)
+def _estimated(found: Frequencies, weights: Ints, *, sampled: bool) -> Risk:
+    """Risks by f_k, and by the sums of the sampling weights, F_k = Σ w_i: 1/F_k, the highest; the mean of 1/F_k over
+    the rows. Without weights F_k is f_k. weights: how many rows each row stands for, 0 of those that are not shown."""
+    shown, n = np.unique(found.of_row[weights > 0]), int(weights.sum())
+    each = tally(found.of_row, weights, len(found.rows)).tolist()
+    rows, among = found.rows.tolist(), found.population if sampled else found.rows.tolist()
+    highest, estimate = (1 / Fraction(min(of[at] for at in shown.tolist())) for of in (rows, among))
+    average, expected = (sum(Fraction(each[at]) / of[at] for at in shown.tolist()) / n for of in (rows, among))
+    return Risk(highest, average, estimate, expected)
 
 
 def _of_none(

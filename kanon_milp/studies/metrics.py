@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
 import polars as pl
 
+from kanon_milp.errors import InputError
 from kanon_milp.methods.arguments import group_numbers
-from kanon_milp.problem.arguments import one_of
-from kanon_milp.problem.column_values import numbers_of, without_text
+from kanon_milp.problem.arguments import column_name, one_of
+from kanon_milp.problem.column_values import as_text, numbers_of, without_text
 from kanon_milp.problem.costs import ncp
 from kanon_milp.problem.hierarchies import Hierarchy, Label
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.problem.table import Table, in_kind
-from kanon_milp.system.arrays import Ints
+from kanon_milp.system.arrays import Flags, Ints
 from kanon_milp.verify import Report
 from kanon_milp.verify.cells import Rules
 from kanon_milp.verify.counts import Matching
@@ -57,7 +59,9 @@ class Metrics:
     rows. rows_at_risk: share of rows in groups of fewer than k, of unique rows without k. All three are about the rows
     of which something is released; suppressed_rows: how many others there are (where there are no more than these, they
     are one group like any other). missing_keys: "own", or "match" where these three count the rows that match a row, a
-    missing or suppressed key matching any value.
+    missing or suppressed key matching any value. population_smallest: with sampling weights, the smallest F_k, the sum
+    of the weights of the rows that are alike with a row, or match it; individual_highest, individual_average: of the
+    individual risk that follows from f_k rows of a population of F_k (`Frequencies.individual_risk`), of the same rows.
 
     None: what cannot be told, since the numbers of rows differ, original values do not lie in their cells, or no column
     is numeric.
@@ -80,6 +84,9 @@ class Metrics:
     rows_at_risk: Fraction
     suppressed_rows: int
     missing_keys: str = "own"
+    population_smallest: Fraction | None = None
+    individual_highest: float | None = None
+    individual_average: float | None = None
     kind: nw.Implementation = field(default=nw.Implementation.POLARS, repr=False, compare=False)
 
     def to_frame(self) -> Any:
@@ -105,6 +112,7 @@ def measure(
     missing_keys: MissingKeys = "own",
     row_id: str | None = None,
     partition: Sequence[int] | Ints | None = None,
+    weight: str | None = None,
 ) -> Metrics:
     """Measure a released table of a problem, of whatever tool.
 
@@ -113,15 +121,17 @@ def measure(
     them out, all missing ones of the column are suppressed; a missing cell and the symbol still make different rows.
     missing_keys, row_id: as in `verify`; a dropped row is charged as a fully suppressed one. partition: the group of
     each released row, if rows of several groups may be alike; numbers and sizes of groups are then those of the
-    partition, and risks are still those of rows that are alike. Raises InputError for a released table without rows or
-    without one of the quasi-identifiers, and for a partition of another length.
+    partition, and risks are still those of rows that are alike. weight: the column of sampling weights of the original,
+    how many of the population each row stands for, for the risks of the population that they estimate. Raises
+    InputError for a released table without rows or without one of the quasi-identifiers, for a partition of another
+    length, and for weights below 1.
     """
     table = Original.of(expect_problem(problem, "measure").table)
     one_of(missing_keys, MISSING_KEYS, "missing_keys")
     missing_keys = "match" if problem.table.keys_match else missing_keys
     frame = open_released(anonymized, table)
     released = text_columns(frame, table.quasi_identifiers)
-    original = table.keys[list(table.quasi_identifiers)]
+    original, rows = table.keys[list(table.quasi_identifiers)], None
     dropped = original.clear()
     if row_id is not None:
         rows = rows_by_id(table, frame, row_id)
@@ -138,6 +148,14 @@ def measure(
     sizes, same = tally(group_of_row, weights).tolist(), released.height == original.height
     average = Fraction(sum(sizes), len(sizes))
     of_row, unlinked = linked_rows(released, suppressed, weights, missing_keys)
+    estimated: dict[str, Any] = {}
+    if weight is not None:
+        if not same:
+            raise InputError("weight: the released table has other rows than the original; name a column with row_id")
+        texts = as_text(table.frame, (column_name(weight, "weight"),), table.source)[weight].alias("")
+        sampling = sampling_weights(texts if rows is None else texts[rows], weight, table.source)
+        shown = ~_all_gone(suppressed).to_numpy()
+        estimated = _estimated(released, suppressed, weights, sampling, missing_keys, shown if shown.any() else ~shown)
     k = max((r.k for r in problem.requirements if isinstance(r, KAnonymity)), default=None)
     cells, entropy_loss, box_penalty, information_loss = None, None, None, None
     if same:
@@ -171,8 +189,99 @@ def measure(
         rows_at_risk=Fraction(sum(rows for size, rows in of_row.items() if size < (k or 2)), of_row.total()),
         suppressed_rows=unlinked,
         missing_keys=missing_keys,
+        **estimated,
         kind=table.frame.implementation,
     )
+
+
+WEIGHT = re.compile(r"\s*\+?(\d{1,15}\.?\d{0,15}|\.\d{1,15})\s*", re.ASCII)
+
+
+def sampling_weights(column: pl.Series, name: str, source: str) -> list[Fraction]:
+    """Numbers of at least 1, exactly; raises InputError for another cell."""
+    found = []
+    for row, cell in enumerate(column.to_list(), 1):
+        weight = None if cell is None or not WEIGHT.fullmatch(cell) else Fraction(cell.strip())
+        if weight is None or weight < 1:
+            raise InputError(
+                f'{source}: column "{name}", row {row}: a sampling weight must be a number of at least 1, as a row '
+                "stands for itself at least"
+            )
+        found.append(weight)
+    return found
+
+
+def _estimated(
+    released: pl.DataFrame,
+    suppressed: pl.DataFrame,
+    weights: Ints,
+    sampling: Sequence[Fraction],
+    missing_keys: MissingKeys,
+    shown: Flags,
+) -> dict[str, Any]:
+    """What sampling weights tell of the rows that are shown."""
+    if missing_keys == "own":  # what is fully suppressed counts for no other row
+        released, suppressed, weights = released.filter(shown), suppressed.filter(shown), weights[shown]
+        sampling = [each for each, is_shown in zip(sampling, shown.tolist(), strict=True) if is_shown]
+        shown = shown[shown]
+    found = Frequencies.of(released, suppressed, weights, sampling, missing_keys)
+    risk, of_row = np.array(found.individual_risk), found.of_row[shown]
+    return {
+        "population_smallest": found.population[of_row].min(),
+        "individual_highest": float(risk[of_row].max()),
+        "individual_average": float(risk[of_row] @ weights[shown] / weights[shown].sum()),
+    }
+
+
+class Frequencies(NamedTuple):
+    """How often keys occur. of_row: int64 (n,), the number of each row among the different ones. rows: int64, f_k, how
+    many rows are alike with each of these, or match it. population: object, F_k, the sum of their sampling weights."""
+
+    of_row: Ints
+    rows: Ints
+    population: Any
+
+    @classmethod
+    def of(
+        cls,
+        released: pl.DataFrame,
+        suppressed: pl.DataFrame,
+        weights: Ints,
+        sampling: Sequence[Fraction] | None,
+        missing_keys: MissingKeys,
+    ) -> Frequencies:
+        """Parameters as of `linked_rows`; sampling: of each row; without them a row stands for itself."""
+        found = Matching(released, suppressed, weights) if missing_keys == "match" else None
+        of_row = classes(released)[0] if found is None else found.of_row
+        amounts = np.full(int(of_row.max()) + 1, Fraction(0), dtype=object)
+        each = [Fraction(1)] * len(of_row) if sampling is None else sampling
+        for at, rows, weight in zip(of_row.tolist(), weights.tolist(), each, strict=True):
+            amounts[at] += rows * weight
+        if found is None:
+            return cls(of_row, tally(of_row, weights), amounts)
+        return cls(of_row, found.size, found.sums(amounts[:, None])[:, 0])
+
+    @property
+    def individual_risk(self) -> list[float]:
+        """Of each of the different rows: the risk that the posterior distribution of its frequency in the population
+        gives (Benedetti and Franconi 1998; Franconi and Polettini 2004), with p = f/F: p/(1-p)·ln(1/p) for f = 1,
+        p/(1-p) - (p/(1-p))²·ln(1/p) for f = 2, and for more the approximation p/(f - (1-p)); 1/f where F = f. That is
+        `indivRisk(method = "approx")` of sdcMicro."""
+        return [_individual_risk(f, f / each) for f, each in zip(self.rows.tolist(), self.population, strict=True)]
+
+
+def _individual_risk(f: int, share: Fraction) -> float:
+    if share == 1:
+        return 1 / f
+    p, rest = float(share), float(1 - share)
+    if f > 2:
+        return p / (f - rest)
+    log = -math.log(p) if p < 0.5 else -math.log1p(-rest)
+    if f == 1:
+        return p / rest * log
+    if rest > 0.01:
+        return p / rest - (p / rest) ** 2 * log
+    return 0.5 - sum(2 * rest**n / (n * (n + 1) * (n + 2)) for n in range(1, 9))  # of which the former is a difference
 
 
 def linked_rows(

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
+import polars as pl
+import pytest
 from effort import examples
 from group_cases import GroupCase, group_cases, least
 from hypothesis import assume, given, settings
@@ -67,4 +70,16 @@ def test_beyond_a_number_of_rows_search_has_the_bound_of_each_row_alone() -> Non
     other = km.solve(case.problem(), method="k_member")
     assert result.verified
     assert result.exact_bound == other.exact_bound
+    assert "the bound adds up" not in other.message
     assert result.exact_bound
+
+
+@pytest.mark.parametrize("method", ["k_member", "mondrian"])
+def test_a_bound_that_knows_sizes_alone_says_so(method: str) -> None:
+    """The sensitive values of neighbours are alike, so that their box is no group."""
+    frame = pl.DataFrame({"a": ["1", "2", "8", "9"], "s": ["x", "x", "y", "y"]})
+    table = km.Table.from_frame(frame, ["a"], "s")
+    result = km.solve(km.Problem(table, [km.KAnonymity(2), km.TCloseness("0.1")], km.Boxes()), method=method)
+    assert result.exact_objective == 4
+    assert result.exact_bound == Fraction(1, 2)
+    assert result.message.startswith("the bound adds up what each row costs in the narrowest box of at least 2 rows")

@@ -1,16 +1,22 @@
-"""Sampling weights in `inspect`, and missing keys that match any value in `verify`: what is judged by them."""
+"""Sampling weights in `inspect` and `measure`, and missing keys that match any value: what is judged by them."""
 
 from __future__ import annotations
 
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from command_line import run
+from effort import examples
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import kanon_milp as km
 from kanon_milp.errors import InputError
+from kanon_milp.studies.metrics import Frequencies
 
 
 def test_the_population_of_a_class_is_the_sum_of_its_weights() -> None:
@@ -48,3 +54,92 @@ def test_missing_keys_that_match_are_a_reading_of_verify(tmp_path: Path) -> None
     given = ["--original", original, "--cells", "intervals", *asked]
     assert run("verify", file, *given).returncode == 6
     assert run("verify", file, *given, "--missing", "wildcard").returncode == 0
+
+
+FRANCDAT = [  # fk, weights of the rows of a class, Fk and rk as the documentation of sdcMicro prints them
+    (2, (18.0, 92.0), Fraction(110), 0.01714426),
+    (2, (45.5, 39.0), Fraction("84.5"), 0.02204233),
+    (1, (17.0,), Fraction(17), 0.17707583),
+    (1, (541.0,), Fraction(541), 0.01165448),
+    (1, (8.0,), Fraction(8), 0.29706308),
+    (1, (5.0,), Fraction(5), 0.40235948),
+]
+
+
+def test_the_individual_risk_of_the_example_of_capobianchi_polettini_and_lucarelli() -> None:
+    rows = [(f"class {at}", weight) for at, (_, weights, _, _) in enumerate(FRANCDAT) for weight in weights]
+    frame = pl.DataFrame(rows, schema=["q", "w"], orient="row")
+    problem = km.Problem(km.Table.from_frame(frame, ["q"], keep="w"), km.KAnonymity(1))
+    found = km.measure(problem, frame, weight="w")
+    assert found.population_smallest == 5
+    assert found.individual_highest == pytest.approx(0.40235948, abs=1e-8)
+    average = sum(fk * rk for fk, _, _, rk in FRANCDAT) / len(rows)
+    assert found.individual_average == pytest.approx(average, abs=1e-8)
+    assert km.measure(problem, frame).individual_highest is None
+
+
+@pytest.mark.parametrize("rest", ["1e-15", "1e-9", "0.0099", "0.0101", "0.3", "0.9", "0.999999"])
+def test_the_individual_risk_of_two_rows_is_exact_where_its_terms_are_alike(rest: str) -> None:
+    """Against the formula in 60 digits."""
+    with localcontext() as context:
+        context.prec = 60
+        p = 1 - Decimal(rest)
+        odds = p / (1 - p)
+        expected = float(odds - odds * odds * (1 / p).ln())
+    share = Fraction(p)
+    frequencies = Frequencies(np.zeros(2, dtype=np.int64), np.array([2]), np.array([2 / share], dtype=object))
+    assert frequencies.individual_risk == [pytest.approx(expected, rel=1e-10)]
+
+
+key = st.sampled_from(["a", "b", None, "*"])
+
+
+@given(st.lists(st.tuples(key, key, st.integers(1, 9)), min_size=1, max_size=8), st.booleans())
+@settings(max_examples=examples(200, 20))
+def test_frequencies_of_rows_that_match_are_those_of_pairs(
+    rows: list[tuple[str | None, str | None, int]], match: bool
+) -> None:
+    """f_k and F_k by their definition, and the rows at risk that `inspect` counts."""
+    frame = pl.DataFrame(rows, schema={"x": pl.String, "y": pl.String, "w": pl.Int64}, orient="row")
+    plain = pl.DataFrame({"x": ["a"] * len(rows), "y": ["b"] * len(rows), "w": frame["w"]})
+    problem = km.Problem(km.Table.from_frame(plain, ["x", "y"], keep="w"), km.KAnonymity(1))
+
+    def alike(one: str | None, other: str | None) -> bool:
+        return one == other or (match and (one in (None, "*") or other in (None, "*")))
+
+    gone = [row[:2] == ("*", "*") for row in rows]
+    shown = [not each for each in gone] if not all(gone) else [True] * len(rows)
+    of_row = [
+        [
+            each
+            for each, is_shown in zip(rows, shown, strict=True)
+            if (match or is_shown) and alike(row[0], each[0]) and alike(row[1], each[1])
+        ]
+        for row in rows
+    ]
+    counts = [len(each) for each, is_shown in zip(of_row, shown, strict=True) if is_shown]
+    sums = [sum(w for _, _, w in each) for each, is_shown in zip(of_row, shown, strict=True) if is_shown]
+    if not any(None in row[:2] for row in rows):  # of a missing cell it is not known what it stands for
+        found = km.measure(problem, frame, weight="w", missing_keys="match" if match else "own")
+        assert found.population_smallest == min(sums)
+        assert found.risk_highest == Fraction(1, min(counts))
+    risk = km.inspect(frame, ["x", "y"], weight="w", missing="wildcard" if match else "value")
+    empty = [all(cell in (None, "*") for cell in row[:2]) and "*" in row[:2] for row in rows]
+    if empty == gone:
+        assert risk.risk.journalist_highest == Fraction(1, min(sums))
+        assert risk.risk.prosecutor_highest == Fraction(1, min(counts))
+        assert risk.risk.marketer == sum(Fraction(1, each) for each in sums) / len(sums)
+        assert [each.rows for each in risk.touched] == [sum(count < k for count in counts) for k in (2, 5, 10)]
+
+
+def test_inspect_says_which_rows_match(tmp_path: Path) -> None:
+    file = tmp_path / "table.csv"
+    file.write_text("a,b\nx,1\nx,\ny,2\n")
+    shown = run("inspect", file, "--qi", "a,b", "--missing", "wildcard")
+    assert shown.returncode == 0
+    assert "count the rows that match a row" in " ".join(shown.stdout.split())
+    found = km.inspect(file, ["a", "b"], missing="wildcard")
+    assert [each.rows for each in found.touched] == [1, 3, 3]
+    assert found.as_dict()["missing"] == "wildcard"
+    with pytest.raises(InputError, match="leave one of the two out"):
+        km.inspect(file, ["a", "b"], missing="wildcard", population=file)
