@@ -33,7 +33,8 @@ from kanon_milp.methods.phases import Estimate, RestrictedModelParams, beyond_so
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
 from kanon_milp.presolve.infeasibility import side_constraints
-from kanon_milp.presolve.preparation import Prepared
+from kanon_milp.presolve.instance import compress_table, types_of
+from kanon_milp.presolve.preparation import Prepared, too_many_to_list
 from kanon_milp.presolve.whole_groups import GroupInstance
 from kanon_milp.problem.arguments import instance_of, text, wrong
 from kanon_milp.problem.problem import Problem
@@ -313,9 +314,12 @@ def find(name: str, problem: Problem, given: frozenset[Argument]) -> Method | No
     return method
 
 
-def with_way_out(error: TooManyLevelVectorsError, problem: Problem) -> TooManyLevelVectorsError:
-    """The error with the methods that need no candidates, and take the problem nevertheless."""
+def with_way_out(error: TooManyLevelVectorsError, problem: Problem, *, priced: bool) -> TooManyLevelVectorsError:
+    """The error with the methods that take the problem nevertheless: the one that prices candidates, unless that was
+    tried (`priced`), and those that need none."""
     takes = [m.name for m in METHODS.values() if not (m.candidates or m.free_first)]  # exact ones are for few rows
+    if not priced and too_many_to_list(problem, types_of(problem, compress_table(problem))):
+        takes = ["search", *takes]
     able = [name for name in takes if not refusal(name, problem)]
     if not able or not problem.merge_closed:  # whoever forms groups of some patterns alone may form them twice
         return error

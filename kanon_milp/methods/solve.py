@@ -183,7 +183,7 @@ def solve(
                     limit=limit,
                 )
             except TooManyLevelVectorsError as error:
-                raise registry.with_way_out(error, problem) from None
+                raise registry.with_way_out(error, problem, priced=searches) from None
             runs = named or registry.choose(prepared, given, options.time_limit, tuned)
             LOGGER.info("%r; method %s, solver %s", prepared, runs.name, adapter.name)
             return Session(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from kanon_milp.errors import TooManyLevelVectorsError
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.closures import (
     MOST_COLUMNS,
@@ -210,7 +211,8 @@ def reduced_instance(
 
 def _closed(problem: Problem, types: RowTypes, limit: Limit, small_groups: bool, priced: bool) -> Instance | None:
     """The closed candidates alone, where these are enough and likely to be had sooner than those of all level vectors;
-    None also where they turn out to be too many for the memory or the time, or to be priced as well."""
+    None also where they turn out to be too many for the memory or the time, or to be priced as well. Raises
+    TooManyLevelVectorsError where those of groups of two and three rows are, and level vectors as well."""
     if not closures_suffice(problem):
         return None
     every = _vectors(problem, types)
@@ -225,8 +227,15 @@ def _closed(problem: Problem, types: RowTypes, limit: Limit, small_groups: bool,
     with suppress(Over):
         if small_groups:
             found = within.call(closed_instance, problem, types, min(most, types.count**3))
-            return found or within.call(instance_of_small_sets, problem, types, most)
-        return within.call(closed_instance, problem, types, most)
+            if (found := found or within.call(instance_of_small_sets, problem, types, most)) is not None:
+                return found
+        else:
+            return within.call(closed_instance, problem, types, most)
+    if small_groups and every > MAX_LEVEL_VECTORS:
+        raise TooManyLevelVectorsError(
+            f"groups of two and three of {types.count:,} row types can be released in more ways than there is memory "
+            "or time to list; name the allowed level vectors in a pattern mask"
+        )
     return None
 
 

@@ -207,3 +207,14 @@ def test_other_problems_are_refused(privacy: list[km.Requirement], more: dict[st
     problem = km.Problem(km.Table.from_frame(FRAME, ["a", "b"], ["s", "r"]), privacy, **more)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=said):
         solved(problem)
+
+
+def test_too_many_pairs_and_triples_are_no_matter_of_level_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is too much is said, and that `search` prices it instead."""
+    monkeypatch.setattr(preparation, "vectors_in_memory", lambda *_, **__: 10)
+    draw = random.Random(0)
+    frame = pl.DataFrame({f"q{j}": [str(draw.randrange(3)) for _ in range(12)] for j in range(30)})
+    problem = km.Problem(km.Table.from_frame(frame, frame.columns), km.KAnonymity(2))
+    with pytest.raises(InputError, match=r"groups of two and three of 12 row types .* list them: search or greedy"):
+        solved(problem)
+    assert km.solve(problem, method="search", iteration_limit=1).verified
