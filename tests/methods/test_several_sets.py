@@ -90,6 +90,7 @@ def test_a_limit_is_kept() -> None:
     result = km.solve(problem(400), time_limit=2)
     assert result.verified
     assert result.seconds["total"] < 2 + 5.1
+    assert [run.name for run in result.phases][:1] == ["linked bound"]  # which all others go by
 
 
 def test_pairs_of_a_neighbourhood() -> None:
