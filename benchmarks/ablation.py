@@ -88,6 +88,7 @@ PARTS: dict[str, tuple[tuple[str, ...], dict[str, float]]] = {
         ("heuristics.annealing:make_moves", "heuristics.valued_annealing:make_moves"),
         {"annealing.drops": 0, **{f"valued_annealing.{each}_dissolved": 0 for each in ("few", "many")}},
     ),
+    "chains of rows": (("heuristics.valued_annealing:reroute",), {"valued_annealing.looks": 0}),
     "relocating": (("heuristics.valued_annealing:make_moves",), {"valued_annealing.many_relocated": 0}),
     # of microaggregation and boxes
     "dives over groups": (("methods.group_search:GroupDives.run",), {"group_search.diving": 0}),
