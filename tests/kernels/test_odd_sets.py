@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kanon_milp.kernels.odd_sets import growing_sets
+from kanon_milp.kernels.matching import growing_sets
 
 TYPES = 8
 LEAST = 0.02

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kanon_milp.kernels.pairs_and_triples import groups_within
+from kanon_milp.kernels.matching import groups_within
 
 TYPES = 5
 PLENTY = 1 << 40

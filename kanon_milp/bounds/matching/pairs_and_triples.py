@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.bounds.dual import DualPoint, ExactDual, Proof
 from kanon_milp.bounds.rank_one_cuts import RankOneCuts
-from kanon_milp.kernels.pairs_and_triples import groups_within
+from kanon_milp.kernels.matching import groups_within
 from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.system.arrays import Flags, Ints

@@ -36,7 +36,7 @@ from kanon_milp.bounds.dual import DualPoint, ExactDual, Proof, right_side
 from kanon_milp.bounds.matching.pairs_and_triples import SmallGroups, Space, cut_coefficients
 from kanon_milp.bounds.parameters import MatchingParameters
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts, separate
-from kanon_milp.kernels.odd_sets import growing_sets
+from kanon_milp.kernels.matching import growing_sets
 from kanon_milp.kernels.volume import dot
 from kanon_milp.solvers.highs import new_highs
 from kanon_milp.system.arrays import Floats, Ints
