@@ -203,17 +203,17 @@ class KAnonymity(Requirement):
         alike. Where rows match, a suppressed row matches any."""
         if self.unit is not None:
             return (distinct_values(instance, self.attributes) >= self.k) | instance.exempt
-        if self.matching:
-            return np.full(instance.candidates.count, instance.types.n >= self.k) | instance.exempt
-        support = instance.candidates.support
-        if self.quasi_identifiers is None:
-            return (support >= self.k) | instance.exempt
+        if self.separable:
+            return (instance.candidates.support >= self.k) | instance.exempt
         projection, suppressed = projections(instance, self.quasi_identifiers)
+        free = suppressed & instance.exempt_reading
+        if self.matching:
+            return np.full(len(free), instance.types.n >= self.k) | free
         # row types covered by any candidate with this projection, each counted once
         pair = np.column_stack([projection[instance.candidates.candidate_of_pair()], instance.candidates.members])
         distinct = np.unique(pair, axis=0)
         rows = np.bincount(distinct[:, 0], weights=instance.types.counts[distinct[:, 1]])
-        viable: Flags = (rows[projection] >= self.k) | (suppressed & instance.exempt_reading)
+        viable: Flags = (rows[projection] >= self.k) | free
         return viable
 
     def declare(self, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:
