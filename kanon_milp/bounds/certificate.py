@@ -22,7 +22,8 @@ alone cannot check it; give it to those who may see the original.
 format, version     "kanon-milp dual certificate", 4 (5: of the bound under requirements, below; 6: of costs of whole
                     groups, `kanon_milp.bounds.group_costs.certificate`)
 problem             quasi_identifiers, sensitive, requirements (name and parameters; numbers that need not be integers
-                    as exact text, such as "t": "1/5"; none of a user's own), suppressed_rows,
+                    as exact text, such as "t": "1/5"; none of a user's own; of a population population_sha256, the
+                    hash of its quasi-identifiers, as table_sha256 is), suppressed_rows,
                     columns: per quasi-identifier its name, the exact cost of a cell at each level (or the hash of the
                     costs of its labels), and the hash of its hierarchy (null: keep or suppress),
                     patterns: sorted level vectors (null: all); and max_groups, min_groups, where the bound is that of
@@ -107,7 +108,7 @@ from kanon_milp.presolve.reductions import Dominance, Viability
 from kanon_milp.presolve.row_types import RowTypes
 from kanon_milp.problem.arguments import file_path
 from kanon_milp.problem.hierarchies import ColumnLevels, Hierarchy
-from kanon_milp.problem.privacy import KAnonymity, Requirement, TCloseness
+from kanon_milp.problem.privacy import JournalistRisk, KAnonymity, Requirement, TCloseness
 from kanon_milp.problem.privacy.base import least_rows
 from kanon_milp.problem.privacy.registry import REQUIREMENTS
 from kanon_milp.problem.problem import Problem
@@ -273,7 +274,8 @@ def certified_instance(problem: Problem) -> Instance:
     # the same candidates in the same order, over other row types
     instance = replace(with_candidates(relaxed, types, levels), table_group=split.table_group)
     viable = instance.subset(Viability().keep(split))
-    return viable if relaxed.wants_many_groups else Dominance().apply(viable).instance
+    every = relaxed.wants_many_groups or relaxed.asks_of_labels  # what takes its place may be matched by too few
+    return viable if every else Dominance().apply(viable).instance
 
 
 def _certified_problem(problem: Problem) -> Problem:
@@ -365,7 +367,7 @@ def describe_problem(problem: Problem, levels: Levels) -> dict[str, Any]:
     described = {
         "quasi_identifiers": list(problem.table.quasi_identifiers),
         "sensitive": list(problem.table.sensitive),
-        "requirements": [r.claims for r in certified_requirements(problem)],
+        "requirements": [_claims(r, problem.table) for r in certified_requirements(problem)],
         "suppressed_rows": problem.suppressed_rows,
         "columns": [
             {
@@ -379,6 +381,19 @@ def describe_problem(problem: Problem, levels: Levels) -> dict[str, Any]:
     }
     plain: dict[str, Any] = json.loads(json.dumps(described))
     return plain
+
+
+def _claims(requirement: Requirement, table: Table) -> dict[str, Any]:
+    """What is stated of a requirement: of a population its hash, and not where it lies."""
+    found = requirement.claims
+    if isinstance(requirement, JournalistRisk):
+        found.pop("population", None)
+        among = requirement.population.among(table.quasi_identifiers)
+        pairs = zip(among.values, among.codes.T.tolist(), strict=True)
+        columns = [[values[code] for code in codes] for values, codes in pairs]
+        lines = sorted(zip(*columns, among.rows.tolist(), strict=True), key=lambda line: [(v is None, v) for v in line])
+        found["population_sha256"] = _hash([table.quasi_identifiers], ([rows, *values] for *values, rows in lines))
+    return found
 
 
 def _certified(requirement: Requirement, table: Table) -> Sequence[Requirement] | None:
@@ -498,7 +513,8 @@ def required_instance(problem: Problem) -> Instance | None:
     instance = instance.subset(Viability().keep(instance))
     # what is dominated is so for the checker in any case: all that it asks of groups holds of their unions
     dominance = Dominance()
-    return dominance.apply(instance).instance if dominance.accepts(relaxed) else instance
+    every = relaxed.asks_of_labels or not dominance.accepts(relaxed)
+    return instance if every else dominance.apply(instance).instance
 
 
 def first_multipliers(types: RowTypes, dual: DualPoint | None) -> Floats | None:

@@ -539,7 +539,7 @@ def certify_problem(
     """
     from kanon_milp.bounds import certified_instance, certify, lagrangian
 
-    if dual is None:
+    if dual is None or problem.asks_of_labels:  # that of a problem has no candidates that others dominate
         instance = limit.call(certified_instance, problem)
         dual = lagrangian(instance, seconds=_seconds(limit), interrupt=limit.interrupt)
     found = limit.call(certify, problem, dual)

@@ -24,12 +24,12 @@ from kanon_milp.problem.recoding import Makers, Recoding, Suppression, made_hier
 from kanon_milp.problem.roles import Roles, header_doubt
 from kanon_milp.problem.table import SYMBOL, Missing, Table, file_kind, read_frame, read_table
 from kanon_milp.system.arrays import Ints
-from kanon_milp.verify.certificate import CertificateReport, check_claim
+from kanon_milp.verify.certificate import CertificateReport, check_claim, stated
 from kanon_milp.verify.check import verify
-from kanon_milp.verify.claims import NUMBERS_OF_GROUPS, Claim, claimed
-from kanon_milp.verify.definitions import REGISTERED, Definition
+from kanon_milp.verify.claims import NUMBERS_OF_GROUPS, Claim
+from kanon_milp.verify.definitions import REGISTERED, Definition, PopulationRule
 from kanon_milp.verify.report import Report
-from kanon_milp.verify.tables import Cells, MissingKeys, ProblemData, Question, classes
+from kanon_milp.verify.tables import Cells, MissingKeys, Original, ProblemData, Question, classes
 
 
 def register_requirement(kind: type[Requirement], definition: Definition) -> None:
@@ -257,7 +257,8 @@ def check_certificate_files(
     What is not given of quasi_identifiers, sensitive, unit, privacy and suppressed_rows is taken from the certificate,
     and the report repeats it; what is given must be what the certificate is about. mask: CSV file of patterns.
     hierarchies: folder with COLUMN.csv files; those of sensitive attributes play no part. Mask, hierarchies, weights
-    and costs of levels and labels must be named whenever the problem had them. Other parameters as in `read_table`.
+    and costs of levels and labels must be named whenever the problem had them, and so must all requirements where one
+    of them is about a population. Other parameters as in `read_table`.
     Raises InputError for files that cannot be read.
     """
     claim = Claim.of(certificate)
@@ -280,11 +281,12 @@ def check_certificate_files(
         )
     recoding = _recoding(table, mask, hierarchies, weights, costs, makers, level_costs, levels, of_groups)
     reading = suppressed_rows or claim.reading
-    requirements = claim.requirements
+    requirements, populations = claim.requirements, list[PopulationRule]()
     if privacy:
-        requirements = claimed(Problem(table, privacy, recoding, suppressed_rows=reading).requirements)
+        asked = Problem(table, privacy, recoding, suppressed_rows=reading)
+        requirements, populations = stated(asked.requirements, Original.of(table))
     groups = {key: claim.number_of_groups(key) for key in NUMBERS_OF_GROUPS}
-    return check_claim(table, recoding, requirements, reading, claim, groups)
+    return check_claim(table, recoding, requirements, reading, claim, groups, populations)
 
 
 def _same_order(given: Sequence[str] | str | None, declared: list[str]) -> list[str]:

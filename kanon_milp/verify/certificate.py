@@ -36,7 +36,7 @@ from kanon_milp.verify.claims import (
     in_words,
 )
 from kanon_milp.verify.closures import TooManyGroupsError
-from kanon_milp.verify.definitions import GroupNeeds, group_needs
+from kanon_milp.verify.definitions import GroupNeeds, PopulationRule, definition_of, group_needs
 from kanon_milp.verify.dual import (
     Below,
     ChargedLimits,
@@ -49,11 +49,13 @@ from kanon_milp.verify.dual import (
 )
 from kanon_milp.verify.group_costs import LIMIT, CodedLimits
 from kanon_milp.verify.numbers import exact
+from kanon_milp.verify.population import Matched
 from kanon_milp.verify.seeds import SeedSearch
 from kanon_milp.verify.squares import SquareSearch, distances
 from kanon_milp.verify.tables import BoundProblem, Original, RecodingData, SuppressedRows, TableData
 from kanon_milp.verify.whole_groups import is_of_groups, numbers_of_column, variation
 
+JOURNALIST = "journalist_risk"  # the name of the requirement that names a population
 MOST_VECTORS = 1 << 20  # level vectors that are gone through one by one
 
 
@@ -102,10 +104,26 @@ def check_certificate(
     """
     if any(not hasattr(problem, name) for name in ("table", "requirements", "recoding", "suppressed_rows")):
         raise InputError(f"check_certificate takes a Problem, found {kind_of(problem)}")
-    requirements = claimed(problem.requirements)
+    requirements, populations = stated(problem.requirements, Original.of(problem.table))
     groups = {key: getattr(problem, key, None) for key in NUMBERS_OF_GROUPS}
     claim = Claim.of(certificate)
-    return check_claim(problem.table, problem.recoding, requirements, problem.suppressed_rows, claim, groups)
+    asked = (problem.suppressed_rows, claim, groups, populations)
+    return check_claim(problem.table, problem.recoding, requirements, *asked)
+
+
+def stated(requirements: Iterable[Any], table: Original) -> tuple[list[ClaimedRequirement], list[PopulationRule]]:
+    """The requirements of a problem as a certificate claims them, a population by its hash; and the populations."""
+    found, rules = claimed(requirements), list[PopulationRule]()
+    journalists = [each for each in requirements if (known := definition_of(each)) and known.name == JOURNALIST]
+    for claim, each in zip((one for one in found if one["name"] == JOURNALIST), journalists, strict=True):
+        known = definition_of(each)
+        assert known is not None
+        (rule,) = known.rules(each, table)
+        assert isinstance(rule, PopulationRule)
+        rules.append(rule)
+        claim.pop("population", None)  # where it lies
+        claim["population_sha256"] = table_hash(rule.people, list(table.quasi_identifiers), rule.counts)
+    return found, rules
 
 
 def check_claim(
@@ -115,9 +133,16 @@ def check_claim(
     suppressed_rows: SuppressedRows,
     claim: Claim,
     groups: Mapping[str, int | None],
+    populations: Sequence[PopulationRule] = (),
 ) -> CertificateReport:
     """Check what a certificate claims against a table, its recoding, the requirements as `claimed`, the reading of
-    fully suppressed rows, and the largest and the least number of groups, which it need not count on."""
+    fully suppressed rows, and the largest and the least number of groups, which it need not count on; and the
+    populations that requirements are about, one for each that names one."""
+    if sum(each["name"] == JOURNALIST for each in requirements) != len(populations):
+        raise InputError(
+            "the certificate is about journalist risk: name all requirements, with the population "
+            "(--journalist-risk R --population FILE, privacy=[JournalistRisk(...), ...])"
+        )
     described = {key: number for key, number in groups.items() if key in claim.problem}
     original = Original.of(table)
     if is_of_groups(recoding) or claim.version == OF_ROWS:
@@ -125,7 +150,7 @@ def check_claim(
     most = group_needs(requirements, original, suppressed_rows).groups
     if "max_groups" in described and most is not None:
         described["max_groups"] = min(most, described["max_groups"] or most)
-    return _Expected.of(original, recoding, requirements, suppressed_rows, described).check(claim)
+    return _Expected.of(original, recoding, requirements, suppressed_rows, described, populations).check(claim)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +158,7 @@ class _Expected:
     """What the certificate must be about, and what that asks of groups.
 
     values: the columns whose values may be asked about, the sensitive ones, and the unit where units are counted.
+    populations: of journalist risk.
     """
 
     table: Original
@@ -140,6 +166,7 @@ class _Expected:
     problem: dict[str, Any]
     needs: GroupNeeds
     values: tuple[str, ...]
+    populations: Sequence[PopulationRule] = ()
 
     @classmethod
     def of(
@@ -149,6 +176,7 @@ class _Expected:
         requirements: Sequence[ClaimedRequirement],
         suppressed_rows: str,
         more: Mapping[str, int | None],
+        populations: Sequence[PopulationRule] = (),
     ) -> _Expected:
         rules = Rules.of(table, recoding)
         described = {
@@ -165,7 +193,7 @@ class _Expected:
         }
         units = table.units if any("unit" in each for each in requirements) else ()
         needs = group_needs(requirements, table, suppressed_rows)
-        return cls(table, rules, described, needs, (*table.sensitive, *units))
+        return cls(table, rules, described, needs, (*table.sensitive, *units), populations)
 
     @classmethod
     def of_groups(
@@ -250,6 +278,8 @@ class _Expected:
             problems.append(
                 "a certificate with a least number of groups goes through all level vectors, and has no rank-1 cuts"
             )
+        if self.populations and wide:
+            problems.append("a certificate about a population goes through all level vectors, and these are too many")
         costs = [self.rules.cost(vector) for vector in vectors]
         cells = [label_costs(rule, types[f"c{j}"]) for j, rule in enumerate(columns) if rule.label_costs is not None]
         # where some cost depends on labels, that of each cell is a number of units, else that of each row
@@ -276,6 +306,8 @@ class _Expected:
             [needs.exempt if vector == top else needs.strict for vector in vectors],
             below,
         )
+        of_keys = types.select(f"c{j}" for j in range(len(columns)))
+        matched = Matched(self.populations, columns, of_keys).enough if self.populations else None
         released = [Released.of(rule, types[f"c{j}"], unit) for j, rule in enumerate(columns)]
         asked = {supply.attribute for supply in needs.strict.supplies} | (
             set(needs.limits) if claim.by_value else set()
@@ -301,6 +333,7 @@ class _Expected:
                 limits,
                 self.problem.get("max_groups"),
                 LeastGroups(self.problem["min_groups"], claim.min_groups_multiplier) if self.least_groups else None,
+                matched,
             )
         except TooManyGroupsError as error:
             return self.report(claim, None, [str(error)])
@@ -309,7 +342,7 @@ class _Expected:
         exists = (
             needs.possible
             and bound <= self.table.n * most  # no table loses more
-            and every_row_has_a_place(released, rows, held, allowed)
+            and every_row_has_a_place(released, rows, held, allowed, matched)
         )
         if bound < claim.bound:
             problems.append(f"the certificate claims {claim.bound}; its multipliers prove {bound}")

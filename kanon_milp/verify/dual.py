@@ -18,7 +18,9 @@ p_R ≥ 0 on distinct rows and integer d_R ≥ 1 (rank-1 cuts) so is
     L(λ, μ, ν) = L(λ, μ) with Σ_R ν_R ⌊p_R·x / d_R⌋ in the minimum of φ_g, over integer x, less Σ_R ν_R ⌊p_R·n / d_R⌋.
 
 g runs over pairs of a level vector and what it releases: w_g is the loss of one row, i runs over the rows C(g) that are
-released so. Left out are pairs for which Σ n_i < κ_g or C(g) lacks a supply, and dominated ones.
+released so. Left out are pairs for which Σ n_i < κ_g or C(g) lacks a supply, and dominated ones. Where only what enough
+rows of a population match may be released, the others are left out as well, and nothing is dominated but by what is
+released with the same labels: rows of g could not always move to g' then.
 
 Proof. Let a table give x_ig rows of kind i to g, all rows of g being one group. Then Σ_g x_ig = n_i, so its loss Σ w_g
 x_ig is Σ n_i λ_i + Σ_g Σ_i (w_g - λ_i) x_ig, and the inner sum is 0 or, for a group of at least κ_g rows, at least φ_g.
@@ -49,7 +51,7 @@ Every level vector is gone through on its own, so a table of any size needs litt
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -273,13 +275,15 @@ def dual_value(
     values: ChargedLimits | None = None,
     most_groups: int | None = None,
     least_groups: LeastGroups | None = None,
+    matched: Callable[[Sequence[int]], Flags] | None = None,
 ) -> int:
     """L(λ, μ, ν), times the denominator, or something smaller where the search for a φ_g is given up.
 
     rows, multipliers: int64 (t,), n_i and λ_i times the denominator. held: by sensitive attribute, of those that a
-    supply is about. most_groups: M, None for tables of any number of groups; least_groups: m and ρ, the same, without
-    rank-1 cuts and values. No number within a subproblem is larger than Σ n_i · (w · denominator + |λ|) + Σ μ_S + ρ,
-    which must be below `LIMIT`, as must d_R and p_R·n. Raises InputError for a packing cut or a rank-1 cut with a
+    supply is about. matched: of a level vector, which rows may be released so, by what they are released as; then all
+    level vectors are listed. most_groups: M, None for tables of any number of groups; least_groups: m and ρ, the same,
+    without rank-1 cuts and values. No number within a subproblem is larger than Σ n_i · (w · denominator + |λ|) + Σ μ_S
+    + ρ, which must be below `LIMIT`, as must d_R and p_R·n. Raises InputError for a packing cut or a rank-1 cut with a
     multiplier below 0, for weights below 0 or d_R < 1, and for ρ below 0 or with what it is without.
     """
     if least_groups is not None and (least_groups.multiplier < 0 or cuts):
@@ -321,7 +325,11 @@ def dual_value(
             open_groups &= np.add.reduceat(rows[groups.members], groups.begins) >= need.size
         open_groups[open_groups] = table.supplied(need, groups.only(open_groups))
         if v is not None:
-            left_out = table.dominated if least_groups is None else table.released_cheaper
+            if matched is not None:
+                fits = matched(vectors.levels[v].tolist())[order]
+                open_groups[open_groups] = fits[groups.only(open_groups).first]
+            every = least_groups is not None or matched is not None
+            left_out = table.released_cheaper if every else table.dominated
             open_groups[open_groups] = ~left_out(v, groups.only(open_groups))
         chosen = groups.only(open_groups)
         fixed = surcharge[open_groups]
@@ -367,15 +375,22 @@ def dual_value(
 
 
 def every_row_has_a_place(
-    columns: Sequence[Released], rows: Ints, held: Mapping[str, Held], vectors: LevelVectors
+    columns: Sequence[Released],
+    rows: Ints,
+    held: Mapping[str, Held],
+    vectors: LevelVectors,
+    matched: Callable[[Sequence[int]], Flags] | None = None,
 ) -> bool:
-    """Whether each distinct row lies in a C(g) of enough rows that hold what a group needs; else there is no table."""
+    """Whether each distinct row lies in a C(g) of enough rows that hold what a group needs, and that may be released;
+    else there is no table."""
     table = _Rows(columns, rows, held, vectors)
     without = np.ones(len(rows), dtype=bool)
     for v in np.argsort(-vectors.levels.sum(axis=1), kind="stable").tolist():  # the most general ones have most rows
         groups = _Groups.of(table.released(v))
         enough = np.add.reduceat(rows[groups.members], groups.begins) >= vectors.least[v].size
         enough[enough] = table.supplied(vectors.least[v], groups.only(enough))
+        if matched is not None:
+            enough &= matched(vectors.levels[v].tolist())[groups.first]
         without[groups.only(enough).members] = False
         if not without.any():
             return True
@@ -404,6 +419,11 @@ class _Groups:
         members = np.argsort(key, kind="stable")
         ordered = key[members]
         return cls(members, np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])))
+
+    @property
+    def first(self) -> Ints:
+        """A row of each group."""
+        return self.members[self.begins]
 
     @property
     def sizes(self) -> Ints:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 import polars as pl
 
@@ -56,3 +58,48 @@ def _called(column: ColumnRule, value: Label) -> set[Label]:
     population is no value."""
     labels = (value,) if column.paths is None else column.paths.get(value, ())[:-1]
     return {*(label for label in labels if label != column.symbol), column.symbol}
+
+
+class Matched:
+    """The distinct rows of a table, and what is asked of the populations that their labels are matched by.
+
+    columns: the rules of the quasi-identifiers. types: their values in the distinct rows, column by column.
+    """
+
+    def __init__(self, asked: Sequence[PopulationRule], columns: Sequence[ColumnRule], types: pl.DataFrame) -> None:
+        self._asked = [(rule.risk, rule.counts, []) for rule in asked]
+        self._rows: list[Ints] = []  # by column the label of each distinct row at each level
+        for column, values in zip(columns, types.get_columns(), strict=True):
+            number: dict[Label, int] = {}
+            paths = {value: [number.setdefault(label, len(number)) for label in column.path(value)] for value in values}
+            self._rows.append(np.array([paths[value] for value in values], dtype=np.int64).T)
+            for rule, (_, _, people) in zip(asked, self._asked, strict=True):
+                people.append(_numbered(column, rule.people[column.name].to_list(), number))
+
+    def enough(self, levels: Sequence[int]) -> Flags:
+        """Of each distinct row, whether as many rows of each population as are asked for match what these levels
+        release of it."""
+        found = np.ones(self._rows[0].shape[1], dtype=bool)
+        for risk, counts, people in self._asked:
+            size = len(found)
+            number, fits = np.zeros(size + len(counts), dtype=np.int64), np.ones(len(counts), dtype=bool)
+            for ours, theirs, level in zip(self._rows, people, levels, strict=True):
+                labels = np.concatenate([ours[level], theirs[level]])
+                fits &= theirs[level] >= 0
+                _, number = np.unique(np.column_stack([number, labels]), axis=0, return_inverse=True)
+                number = number.reshape(-1)
+            among = np.zeros(int(number.max()) + 1, dtype=np.int64)
+            np.add.at(among, number[size:][fits], counts[fits])
+            # 1/risk rows or more
+            found &= among[number[:size]] * risk.numerator >= risk.denominator
+        return found
+
+
+def _numbered(column: ColumnRule, values: Sequence[Label], number: Mapping[Label, int]) -> Ints:
+    """Of each value of a population the number of its label at each level; -1 where no row of the table has that."""
+    top, known = column.height, {}
+    for value in set(values):
+        path = (value,) if column.paths is None else column.paths.get(value, ())[:-1]
+        labels = [-1 if label == column.symbol else number.get(label, -1) for label in path]
+        known[value] = [*labels, *[-1] * (top - len(labels)), number[column.symbol]]
+    return np.array([known[value] for value in values], dtype=np.int64).T

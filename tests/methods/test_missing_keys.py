@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 import kanon_milp as km
 from kanon_milp.errors import InputError
 from kanon_milp.studies.pages.wording import verify_command
+from kanon_milp.verify import check_certificate
 
 Row = tuple[str | None, ...]
 PATHS: dict[str | None, Row] = {
@@ -173,7 +174,9 @@ def test_what_is_verified_and_measured_is_that_reading() -> None:
     worse = found.table.with_columns(pl.Series("q0", ["x", "x", "y", "z"]), pl.Series("q1", ["1", "2", None, "3"]))
     assert not km.verify(problem, worse).ok
     assert found.as_dict()["problem"]["requirements"] == [{"name": "k_anonymity", "k": 2, "missing_keys": "match"}]
-    assert found.certify().bound <= found.exact_objective  # type: ignore[operator]
+    certificate = found.certify()
+    assert certificate.bound <= found.exact_objective  # type: ignore[operator]
+    assert check_certificate(problem, certificate).valid
 
 
 @pytest.mark.parametrize("method", ["search", "greedy", "mondrian", "subset_dp", "matching", "full_domain"])

@@ -273,8 +273,8 @@ class JournalistRisk(Requirement):
         return enough
 
     def certified(self, _table: Table) -> Sequence[Requirement]:
-        """Nothing: certificates know no population."""
-        return ()
+        """What may be released, by the population."""
+        return (self,)
 
     def declare(self, _block: pyo.Block, _model: pyo.ConcreteModel, _instance: InstanceData) -> None:
         """Nothing: the candidates that are left have it."""

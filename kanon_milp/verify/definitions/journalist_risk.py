@@ -43,8 +43,13 @@ DEFINITION = Definition(
     "JournalistRisk",
     "journalist_risk",
     _rules,
-    {"journalist_risk": "number", "population": "column", "population_rows": "count"},
+    {
+        "journalist_risk": "number",
+        "population": "column",
+        "population_rows": "count",
+        "population_sha256": "column",
+    },
     _least,
-    optional=("population",),
+    optional=("population", "population_sha256"),
     term="journalist risk",
 )

@@ -38,6 +38,8 @@ def _least(requirement: Mapping[str, Any], table: Original) -> AtLeast:
         if requirement["unit"] != table.unit or "quasi_identifiers" in requirement:
             raise ValueError
         return different(requirement["k"], [requirement["unit"]], table)
+    if "missing_keys" in requirement:  # rows of several groups match
+        return AtLeast(1)
     if "quasi_identifiers" not in requirement:
         return AtLeast(requirement["k"])
     if not set(requirement["quasi_identifiers"]) <= set(table.quasi_identifiers):
@@ -49,9 +51,16 @@ DEFINITION = Definition(
     "KAnonymity",
     "k_anonymity",
     _rules,
-    {"k": "count", "quasi_identifiers": "columns", "unit": "column", "risk": "number", "preset": tuple(THRESHOLDS)},
+    {
+        "k": "count",
+        "quasi_identifiers": "columns",
+        "unit": "column",
+        "missing_keys": ("match",),
+        "risk": "number",
+        "preset": tuple(THRESHOLDS),
+    },
     _least,
-    optional=("quasi_identifiers", "unit", "risk", "preset"),
+    optional=("quasi_identifiers", "unit", "missing_keys", "risk", "preset"),
     exempts=True,
     term="k-anonymity",
 )
