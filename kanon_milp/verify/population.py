@@ -67,7 +67,7 @@ class Matched:
     """
 
     def __init__(self, asked: Sequence[PopulationRule], columns: Sequence[ColumnRule], types: pl.DataFrame) -> None:
-        self._asked = [(rule.risk, rule.counts, []) for rule in asked]
+        self._asked = [(rule.risk, rule.counts, list[Ints]()) for rule in asked]
         self._rows: list[Ints] = []  # by column the label of each distinct row at each level
         for column, values in zip(columns, types.get_columns(), strict=True):
             number: dict[Label, int] = {}
