@@ -38,7 +38,7 @@ from kanon_milp.methods.required_phases import UnderRequirements
 from kanon_milp.methods.required_search import RequiredSearch
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.scheduler import begun, run_phases
-from kanon_milp.methods.session import Session
+from kanon_milp.methods.session import GreedyTableParams, Session
 from kanon_milp.methods.sizes_phases import Construction, CutParams, TableSearch
 from kanon_milp.methods.tracker import PhaseRun, Tracker
 from kanon_milp.presolve.assignment import Assignment, RowGroups
@@ -57,8 +57,6 @@ from kanon_milp.system.parameters import Parameters, number, parameters
 class PricedParams:
     """Rounds over candidates that are priced. Tuned on all of Adult with hierarchies, k = 5."""
 
-    first_share: float = number(0.8, "of the time, at most, for the table of greedy, which others begin with", most=1)
-    value_first_share: float = number(0.3, "the same under requirements about values, of which greedy is slow", most=1)
     seconds: float = number(5.0, "of the first round, at least, where there is time for another one", least=1e-3)
     value_seconds: float = number(20.0, "the same under requirements about values", least=1e-3)
     longer: float = number(3.0, "times as long is each round", least=1)
@@ -121,8 +119,8 @@ class _PricedSearch:
         if session.start is not None:
             self._release(partition_of_groups(before, session.start))
         with session.clock.step("search"):
-            valued, params = bool(session.problem.attributes), self.params
-            share = params.value_first_share if valued else params.first_share
+            first = session.parameters.of(GreedyTableParams)
+            share = first.value_alone_share if session.problem.attributes else first.alone_share
             partition = session.quick_partition(session.limit.share(share))
         if partition is not None:
             self._release(partition)

@@ -52,6 +52,8 @@ class GreedyTableParams:
     seconds: float = number(1.0, "seconds, at least")
     value_share: float = number(0.95, "of the time left, under requirements about values", most=1)
     value_seconds: float = number(20.0, "seconds of that, at most")
+    alone_share: float = number(0.8, "of the time left, where there are no candidates for all else", most=1)
+    value_alone_share: float = number(0.3, "the same where these are priced under requirements about values", most=1)
     mondrian_share: float = number(0.3, "of the time left, for Mondrian, where greedy was cut short", most=1)
 
     def value_limit(self, limit: Limit) -> Limit:

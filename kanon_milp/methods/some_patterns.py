@@ -24,7 +24,7 @@ from kanon_milp.methods.arguments import groups_not_alone, groups_not_merging
 from kanon_milp.methods.hybrid import limit_of_search, solve_hybrid
 from kanon_milp.methods.outcome import Bound, Found, Outcome, Scale
 from kanon_milp.methods.result import Result
-from kanon_milp.methods.session import Session
+from kanon_milp.methods.session import GreedyTableParams, Session
 from kanon_milp.methods.tracker import PhaseRun
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance, recode, with_candidates
@@ -43,12 +43,8 @@ from kanon_milp.system.parameters import number, parameters
 class SomePatternsParams:
     """Rounds over some level vectors."""
 
-    greedy_share: float = number(0.8, "of the time left, for a table by greedy", most=1)
-    first_seconds: float = number(1.0, "seconds for it, and for the one by mondrian before it, at least")
-    baseline_share: float = number(0.05, "of the time left, for one by full-domain recoding", most=1)
-    instead_share: float = number(
-        0.3, "the same, where greedy has found none or was cut short, and for the one by mondrian", most=1
-    )
+    baseline_share: float = number(0.05, "of the time left, for a table by full-domain recoding", most=1)
+    instead_share: float = number(0.3, "the same, where greedy has found none or was cut short", most=1)
     bound_share: float = number(0.15, "of the time left, for the bound", most=1)
     candidates_share: float = number(0.1, "of the time left, for the candidates of a round", most=1)
     round_share: float = number(0.5, "of the time left, for a round, where there is time for another one", most=1)
@@ -105,14 +101,15 @@ class _Search:
 
         session, before, params = self.session, self.session.prepared.before, self.params
         quick = session.quick
-        least = params.first_seconds if quick is None else 0.0
+        first = session.parameters.of(GreedyTableParams)
+        least = first.seconds if quick is None else 0.0
         if not (groups_not_merging(session.problem) or (quick is not None and self.limit.over)):
             with session.clock.step("search"):
-                partition = mondrian_partition(before, self.limit.share(params.instead_share, least))
+                partition = mondrian_partition(before, self.limit.share(first.mondrian_share, least))
             if partition is not None:
                 self._release(partition)
         with session.clock.step("search"):
-            limit = self.limit.share(params.greedy_share, least)
+            limit = self.limit.share(first.alone_share, least)
             partition = greedy_partition(before, limit) if quick is None else quick
         share = params.instead_share if partition is None or limit.over else params.baseline_share
         if partition is not None:
