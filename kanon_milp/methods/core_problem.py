@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -78,12 +79,14 @@ class CondensedParams:
 class CoreProblem:
     """The models of what a better table could use, until nothing better is left, or the time is over.
 
-    once: whether a better table ends it, as there are other things to do then.
+    once: whether a better table ends it, as there are other things to do then. takes: whether a model of so many pairs
+    is worth its time; by default those are that fit into one.
     """
 
     known: Known
     limit: Limit
     once: bool = False
+    takes: Callable[[int], bool] | None = None
     last: LastModel = field(default_factory=LastModel)
 
     def __post_init__(self) -> None:
@@ -118,7 +121,8 @@ class CoreProblem:
                 lower = self.presuming(self.tracker.bound + ahead)
             if lower is not None and lower.instance.candidates.pairs <= worth * rest.candidates.pairs:
                 step, rest, loss = lower, lower.instance, self.tracker.bound + ahead
-            if rest.candidates.pairs > self.known.get(RestrictedModelParams).pairs or self.limit.over:
+            pairs, most = rest.candidates.pairs, self.known.get(RestrictedModelParams).pairs
+            if self.limit.over or not (pairs <= most if self.takes is None else self.takes(pairs)):
                 return reason
             answer = self.decide(rest, step, loss, self.limit)
             if answer is None:

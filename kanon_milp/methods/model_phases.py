@@ -79,6 +79,7 @@ class ModelAtBound(ByShare):
 
     It is small even where the incumbent is poor. If its optimum is no higher than the bound, that is the optimum; else
     the bound rises by a unit, and the table that it has found is a good one, of what costs least by the multipliers.
+    Where rank-1 cuts have led to these, models of what costs more follow, as long as they are likely to be solved.
     """
 
     name = "model at the bound"
@@ -102,11 +103,15 @@ class ModelAtBound(ByShare):
         return self._step is not None and promising(known, self._step.instance.candidates.pairs, self._share(known))
 
     def run(self, known: Known, limit: Limit) -> None:
-        """Once."""
+        """Once with the same multipliers."""
         assert self._step is not None
+        assert known.dual is not None
         step, self._step, self._seen, self._tried = self._step, None, None, known.dual
-        core = core_of(known, limit)
-        core.decide(step.instance, step, known.tracker.bound, self._share(known))
+        core = core_of(known, self._share(known))
+        core.decide(step.instance, step, known.tracker.bound, core.limit)
+        if known.dual.rank_one_cuts.count and not known.settled:
+            core.takes = lambda pairs: promising(known, pairs, core.limit)
+            core.solve()
         known.model = core.last
 
     @staticmethod
@@ -185,7 +190,7 @@ class RestrictedModel(Phase):
 def core_of(known: Known, limit: Limit, *, once: bool = False) -> CoreProblem:
     """The core problem as things stand."""
     last = known.model
-    return CoreProblem(known, limit, once, LastModel(last.size, last.backed_by))
+    return CoreProblem(known, limit, once, last=LastModel(last.size, last.backed_by))
 
 
 def core_is_promising(known: Known) -> bool:

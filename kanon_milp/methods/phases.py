@@ -161,7 +161,7 @@ class Known:
         self.limit = self.whole
         self.sizes_only |= self.session.problem.size_only
         self._check: GroupCheck | None = None
-        self._left: tuple[tuple[object, ...], int, int] | None = None
+        self._left: tuple[tuple[object, ...], dict[int, int]] = (), {}
 
     @property
     def instance(self) -> Instance:
@@ -241,10 +241,12 @@ class Known:
     def left(self, incumbent: int) -> int:
         """How many pairs fixing leaves."""
         by = (self.dual,) if self.valued is None else self.valued.fixes_by
-        same = self._left is not None and all(a is b for a, b in zip(by, self._left[0], strict=True))
-        if self._left is None or not same or self._left[1] != incumbent:
-            self._left = by, incumbent, int(self.possible(incumbent).sum())
-        return self._left[2]
+        if len(by) != len(self._left[0]) or any(a is not b for a, b in zip(by, self._left[0], strict=True)):
+            self._left = by, {}
+        known = self._left[1]
+        if incumbent not in known:
+            known[incumbent] = int(self.possible(incumbent).sum())
+        return known[incumbent]
 
     def presuming(self, loss: int) -> Reduction[Dropped] | None:
         """Drops what no table up to this loss uses, but for what the best table uses; None where that is not known."""

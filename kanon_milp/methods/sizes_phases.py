@@ -36,7 +36,9 @@ class ForecastParams:
     model_seconds: float = number(
         4e-6, "times the square of its pairs is what a core problem takes (Adult, first 300 and 500 rows)"
     )
-    branch_seconds: float = number(4.0, "of such a model, beyond which branch and bound takes its place", least=-1)
+    branch_seconds: float = number(
+        12.0, "of a model of the tables at the bound, beyond which branch and bound takes its place", least=-1
+    )
     branch_gap: float = number(
         6.0, "units between table and bound, up to which it does: each further unit takes three times as long", least=-1
     )
@@ -127,23 +129,23 @@ def units_left(known: Known) -> float:
     return known.best.cost - known.tracker.bound if known.dual.rank_one_cuts.count else math.inf
 
 
-def core_seconds(known: Known) -> float:
-    """What the core problem is likely to take."""
-    if known.best is None:
-        return math.inf
-    return known.get(ForecastParams).model_seconds * known.left(known.best.cost + 1) ** 2
+def model_seconds(known: Known, loss: int) -> float:
+    """What a model of the tables up to this loss is likely to take."""
+    return known.get(ForecastParams).model_seconds * known.left(loss + 1) ** 2
 
 
 def branching_is_quicker(known: Known) -> bool:
-    """Whether branch and bound with rank-1 cuts is likely to be quicker than the core problem."""
+    """Whether branch and bound with rank-1 cuts is likely to be quicker than the core problem, which is solved from
+    below."""
     params = known.get(ForecastParams)
-    return units_left(known) <= params.branch_gap and core_seconds(known) > params.branch_seconds
+    near = units_left(known) <= params.branch_gap
+    return near and model_seconds(known, known.tracker.bound) > params.branch_seconds
 
 
 def far_from_proof(known: Known) -> bool:
     """Whether nothing is likely to be proven in the time that is left, though there are rank-1 cuts."""
     far = known.get(ForecastParams).branch_gap < units_left(known) < math.inf
-    return far and core_seconds(known) > known.limit.left
+    return far and known.best is not None and model_seconds(known, known.best.cost) > known.limit.left
 
 
 def few_pairs(known: Known, pairs: int, options: int, seconds: float) -> bool:
