@@ -3,6 +3,7 @@ the bound, and the core problem, which is all that fixing leaves."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 from kanon_milp.bounds import DualPoint
@@ -79,7 +80,8 @@ class ModelAtBound(ByShare):
 
     It is small even where the incumbent is poor. If its optimum is no higher than the bound, that is the optimum; else
     the bound rises by a unit, and the table that it has found is a good one, of what costs least by the multipliers.
-    Where rank-1 cuts have led to these, models of what costs more follow, as long as they are likely to be solved.
+    Where rank-1 cuts have led to these, models of what costs more follow, as long as they are likely to be solved: as
+    fast as the first one, for the square of their pairs.
     """
 
     name = "model at the bound"
@@ -107,10 +109,11 @@ class ModelAtBound(ByShare):
         assert self._step is not None
         assert known.dual is not None
         step, self._step, self._seen, self._tried = self._step, None, None, known.dual
-        core = core_of(known, self._share(known))
+        core, began = core_of(known, self._share(known)), time.perf_counter()
         core.decide(step.instance, step, known.tracker.bound, core.limit)
         if known.dual.rank_one_cuts.count and not known.settled:
-            core.takes = lambda pairs: promising(known, pairs, core.limit)
+            speed = (time.perf_counter() - began) / step.instance.candidates.pairs**2
+            core.takes = lambda pairs: speed * pairs**2 <= core.limit.left
             core.solve()
         known.model = core.last
 

@@ -34,10 +34,12 @@ class ForecastParams:
     """What a proof is likely to take, where nothing but sizes of groups is required."""
 
     model_seconds: float = number(
-        4e-6, "times the square of its pairs is what a core problem takes (Adult, first 300 and 500 rows)"
+        3e-6,
+        "times the square of its pairs is what a core problem takes (Adult, first 300 and 500 rows: 4e-6; k-AnonML's "
+        "mgm: 3e-6, and CMC with hierarchies of three columns: 3e-7)",
     )
     branch_seconds: float = number(
-        12.0, "of a model of the tables at the bound, beyond which branch and bound takes its place", least=-1
+        9.0, "of a model of the tables at the bound, beyond which branch and bound takes its place", least=-1
     )
     branch_gap: float = number(
         6.0, "units between table and bound, up to which it does: each further unit takes three times as long", least=-1
