@@ -1,9 +1,10 @@
 """Random models against one solver: what it claims is refuted by points that are checked exactly, and made small.
 
 Models are those of small random tables under random requirements, and of planted groups, with rows and columns in a
-random order. A claim is wrong where a checked point of another solver, of the same solver on another order, or the
-planted optimum refutes it. The model is then reduced: constraints are left out, and variables are fixed at the values
-of the point that refutes the claim, as long as some checked point does.
+random order. They come as they are, as somebody would write them who gives sums a name (continuous variables: what
+presolve of HiGHS 1.15.1 went wrong on), and as parts. A claim is wrong where a checked point of another solver, of the
+same solver on another order, or the planted optimum refutes it. The model is then reduced: constraints are left out,
+and variables are fixed at the values of the point that refutes the claim, as long as some checked point does.
 """
 
 from __future__ import annotations
@@ -46,15 +47,19 @@ class FuzzingParams:
     """Chosen by hand so that a model takes a fraction of a second.
 
     rows, columns, values: at most so many in a random table. groups: at most so many planted groups. planted: share of
-    models of planted groups. orders: of rows and columns, in which a model is solved. solve_seconds: of one solve.
+    models of planted groups. variants: of each drawn model. parts: share of variants of which a part is left. sums: up
+    to so many get a name. orders: of rows and columns, in which a model is solved. solve_seconds: of one solve.
     reduce_seconds: to make one model small.
     """
 
-    rows: int = 14
+    rows: int = 9
     columns: int = 4
     values: int = 4
     groups: int = 3
-    planted: float = 0.2
+    planted: float = 0.1
+    variants: int = 6
+    parts: float = 0.6
+    sums: int = 30
     orders: int = 3
     solve_seconds: float = 10.0
     reduce_seconds: float = 60.0
@@ -105,12 +110,14 @@ def fuzz(
     most: models, at most. Raises InputError for a solver that cannot be used, or where there is no other to compare.
     """
     tested = solvers.get(name)
-    others = [each for each in solvers.BUILT_IN if each != name and solvers.get(each).availability()][:2]
+    # those in this process first: CBC is a process for each model, and takes most of the time then
+    ranked = sorted(map(solvers.get, solvers.BUILT_IN), key=lambda each: each.confirms or len(solvers.BUILT_IN))
+    others = [each for each in ranked if each.name != name and each.availability()][:1]
     if not tested.availability():
         raise InputError(f"fuzz: the solver {name} cannot be used here: {tested.needs}")
     if not others:
         raise InputError("fuzz: needs another solver to compare with: install the extra scip, or cbc")
-    bench = _Bench(tested, [solvers.get(each) for each in others], dict(options or {}), params, out)
+    bench = _Bench(tested, others, dict(options or {}), params, out)
     make_folder(out)
     ends, finds, tried = time.monotonic() + 60 * minutes, list[Find](), 0
     while time.monotonic() < ends and (most is None or tried < most):
@@ -185,25 +192,41 @@ class _Bench:
     def tried(
         self, model: LinearModel, known: Fraction | None, draw: random.Random
     ) -> tuple[LinearModel, Refuted] | None:
-        """The model in some orders; the first one on which a claim is wrong, in that order."""
-        references = [x for other in self.others if (x := _checked(other, model, self._options())) is not None]
-        for _ in range(self.params.orders):
-            order = Permutation.drawn(model, draw.randrange(2**31))
-            permuted = order.of_model(model)
-            answer, refuted = self.claims(permuted, [x[order.columns] for x in references])
-            if refuted is None and known is not None and _worse(answer, known):
-                refuted = Refuted(f"says optimal, where the planted optimum is {in_words(known)}")
-            if refuted is not None:
-                return permuted, refuted
-            if answer is not None and answer.x is not None:
-                references.append(order.back(answer.x))
+        """The model and variants of it, in some orders; the first one on which a claim is wrong, in that order."""
+        points = self.references(model)
+        variants = [(model, points, known)]
+        for _ in range(self.params.variants if points else 0):
+            variant, point = with_sums(model, points[0], draw, self.params.sums)
+            if draw.random() < self.params.parts:
+                variant, point = part_of(variant, point, draw)
+            variants.append((variant, [point], None))
+        for variant, first, best in variants:
+            references = first if variant is model else [*first, *self.references(variant)]
+            references = sorted(references, key=variant.value)[:1]
+            for _ in range(self.params.orders):
+                order = Permutation.drawn(variant, draw.randrange(2**31))
+                permuted = order.of_model(variant)
+                answer, refuted = self.claims(permuted, [x[order.columns] for x in references])
+                if refuted is None and best is not None and _worse(answer, best):
+                    refuted = Refuted(f"says optimal, where the planted optimum is {in_words(best)}")
+                if refuted is not None:
+                    return permuted, refuted
+                if answer is not None and answer.x is not None:
+                    references = sorted([*references, order.back(answer.x)], key=variant.value)[:1]
         return None
+
+    def references(self, model: LinearModel) -> list[Floats]:
+        """Checked points of the other solvers, and of this one in another setting of its own."""
+        asked = [(other, self._options()) for other in self.others]
+        asked += [(self.tested, self._options(extra)) for extra in self.tested.alternatives[:1]]
+        return [x for adapter, options in asked if (x := _checked(adapter, model, options)) is not None]
 
     def claims(
         self, model: LinearModel, references: Sequence[Floats]
     ) -> tuple[solvers.SolverResult | None, Refuted | None]:
         """What the solver says, and what of it is wrong beside points of the model."""
-        _write(model, self.out / CURRENT)
+        # not by a file beside it that replaces it, as others are: it is gone again in a moment
+        (self.out / CURRENT).write_bytes(_in_file(model))
         try:
             answer = self.tested.solve(model, self._options(self.extra))
         except UnusablePointError as error:
@@ -232,8 +255,7 @@ class _Bench:
     def refuted(self, model: LinearModel, like: Refuted) -> Refuted | None:
         """Whether a claim about a smaller model is still wrong, in the same way."""
         try:
-            references = [x for other in self.others if (x := _checked(other, model, self._options())) is not None]
-            _, found = self.claims(model, references)
+            _, found = self.claims(model, self.references(model))
         except (InputError, SolverError):
             return None
         same = found is not None and found.said.split()[:2] == like.said.split()[:2]
@@ -282,6 +304,53 @@ def _checked(adapter: SolverAdapter, model: LinearModel, options: SolverOptions)
     return None if x is None or check_point(model, x).defects else x
 
 
+def with_sums(model: LinearModel, x: Floats, draw: random.Random, most: int) -> tuple[LinearModel, Floats]:
+    """The model, and a point of it, with names for sums: continuous variables that stand for the terms of equal
+    coefficients of some constraints, in all constraints with these terms."""
+    A, share = model.A.toarray(), draw.choice([0.2, 0.5, 1.0])
+    sums = list[Ints]()
+    for r in draw.sample(range(model.constraints), model.constraints):
+        entries = np.flatnonzero(A[r, : model.variables])
+        values, counts = np.unique(A[r, entries], return_counts=True)
+        terms = entries[A[r, entries] == values[counts.argmax()]] if len(entries) > 2 else entries[:0]
+        if len(terms) < 2 or len(sums) == most or draw.random() > share or any(np.array_equal(terms, s) for s in sums):
+            continue
+        inside = np.flatnonzero((A[:, terms] != 0).all(axis=1))
+        factor = np.zeros(len(A))
+        for i in inside.tolist():
+            values, counts = np.unique(A[i, terms], return_counts=True)
+            factor[i] = values[counts.argmax()]
+        A[:, terms] -= factor[:, None] * (factor != 0)[:, None]
+        definition = np.zeros(A.shape[1] + 1)
+        definition[terms], definition[-1] = 1, -1
+        A = np.vstack([np.column_stack([A, factor]), definition])
+        sums.append(terms)
+    if not sums:
+        return model, x
+    nothing = np.zeros(len(sums))
+    named = replace(
+        model,
+        c=np.append(model.c, nothing),
+        A=sp.csr_array(A),
+        constraint_lower=np.append(model.constraint_lower, nothing),
+        constraint_upper=np.append(model.constraint_upper, nothing),
+        lower=np.append(model.lower, [model.lower[terms].sum() for terms in sums]),
+        upper=np.append(model.upper, [model.upper[terms].sum() for terms in sums]),
+        integer=np.append(model.integer, nothing > 0),
+        variable_names=(*model.variable_names, *(f"sum{j}" for j in range(len(sums)))),
+        constraint_names=(*model.constraint_names, *(f"sum{j}" for j in range(len(sums)))),
+    )
+    return named, np.append(x, [x[terms].sum() for terms in sums])
+
+
+def part_of(model: LinearModel, x: Floats, draw: random.Random) -> tuple[LinearModel, Floats]:
+    """The model, and a point of it, with some of its variables fixed at that point, and without some constraints."""
+    kept, left = draw.choice([0.3, 0.6, 0.9]), draw.choice([0.8, 0.95, 1.0])
+    columns = np.array([j for j in range(model.variables) if draw.random() < kept] or [0])
+    rows = np.array([i for i in range(model.constraints) if draw.random() < left] or [0])
+    return _part(model, rows, columns, x), x[columns]
+
+
 def _less(model: LinearModel, gone: range, x: Floats | None, *, variables: bool) -> LinearModel | None:
     """The model without these constraints, or with these variables fixed at a point; None where that cannot be."""
     rows, columns = np.arange(model.constraints), np.arange(model.variables)
@@ -313,15 +382,15 @@ def _part(model: LinearModel, rows: Ints, columns: Ints, x: Floats | None) -> Li
     )
 
 
-def _write(model: LinearModel, path: Path) -> None:
-    write_file(path, holding("".join(mps_lines(model, *names_in_file(model))).encode()))
+def _in_file(model: LinearModel) -> bytes:
+    return "".join(mps_lines(model, *names_in_file(model))).encode()
 
 
 def write_find(find: Find, bench: _Bench) -> None:
     """Write the folder of a find; the report says whether the model that is read back from the file shows it, too."""
     make_folder(find.folder)
-    _write(find.before, find.folder / "before.mps")
-    _write(find.model, find.folder / "model.mps")
+    write_file(find.folder / "before.mps", holding(_in_file(find.before)))
+    write_file(find.folder / "model.mps", holding(_in_file(find.model)))
     if find.refuted.x is not None:
         x, names = find.refuted.x, names_in_file(find.model)[0]
         exact = [Fraction(round(v)) if abs(v - round(v)) < 1e-6 else Fraction(float(v)) for v in x.tolist()]
