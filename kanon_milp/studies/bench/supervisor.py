@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import math
 import os
 import platform
 import select
@@ -24,7 +25,7 @@ import psutil
 
 from kanon_milp import __version__
 from kanon_milp.errors import InputError
-from kanon_milp.studies.bench.kinds import ANSWER, DONE, POINT, READY
+from kanon_milp.studies.bench.kinds import ANSWER, BEGAN, DONE, ENDED, POINT, READY
 
 
 @functools.cache
@@ -95,8 +96,12 @@ class StoppedError(Exception):
 
 @dataclass
 class _Watch:
-    """What is seen of a process. held, peak: bytes, just now and at most since it was ready."""
+    """What is seen of a process. held, peak: bytes, just now and at most since it was ready. process: its number, 0
+    before it is known. code, usage: once it has ended, its exit code and its processor seconds."""
 
+    process: int = 0
+    code: int | None = None
+    usage: float = 0.0
     began: float = field(default_factory=time.monotonic)
     ready: float | None = None
     done: float | None = None
@@ -121,6 +126,10 @@ class _Watch:
             self._add((now - self.ready, said["incumbent"], said["bound"]))
         elif what == ANSWER:
             self.answer = said["row"]
+        elif what == BEGAN:
+            self.process = said["process"]
+        elif what == ENDED:
+            self.code, self.usage = said["code"], said["seconds"]
 
     def _add(self, point: tuple[float, float | None, float | None]) -> None:
         if self.points and self.points[-1][1:] == point[1:]:
@@ -204,35 +213,32 @@ def stop(token: str) -> None:
 def _watched(task: Mapping[str, Any], token: str, watch: _Watch) -> tuple[str, str, int | None, float]:
     """How it ended, in one word and in a sentence, its exit code and its processor seconds."""
     hear, say = os.pipe()
+    given, give = os.pipe()
     os.set_blocking(hear, False)
-    process = _start(task, token, say)
-    os.close(say)
-    assert process.stdin is not None
-    killed = ""
     try:
-        with contextlib.suppress(OSError):
-            process.stdin.write(json.dumps(dict(task)).encode() + b"\n")
-            process.stdin.flush()
-        killed = _to_the_end(task, process.pid, hear, watch)
-        _kill(process.pid)  # with what it has started, while its number is still its own
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)  # it is waited for here, for the sake of its usage
-    except ChildProcessError:  # somebody else has waited for it
-        return "crashed", "its end was not seen", None, 0.0
+        try:
+            _ask(task, token, given, say)
+        finally:
+            os.close(given)
+            os.close(say)
+        with contextlib.suppress(OSError), open(give, "wb", closefd=False) as line:
+            line.write(json.dumps(dict(task)).encode() + b"\n")
+        killed = _to_the_end(task, token, hear, watch)
     finally:
         with _lock:
-            _running.pop(process.pid, None)
-        with contextlib.suppress(OSError):
-            process.stdin.close()
+            _running.pop(watch.process, None)
+        os.close(give)
         os.close(hear)
     if token in _stopped:
         raise StoppedError
-    seconds, code = usage.ru_utime + usage.ru_stime, process.returncode
+    seconds, code = watch.usage, watch.code
     if killed:
         kind, _, why = killed.partition(":")
         return kind, why, code, seconds
     if watch.answer is not None:
         return str(watch.answer.get("ended", "finished")), "", code, seconds
+    if code is None:
+        return "crashed", "its end was not seen", None, 0.0
     if code < 0:
         return "crashed", f"ended by {signal.Signals(-code).name}", code, seconds
     return "crashed", f"ended with exit code {code} and no answer", code, seconds
@@ -244,62 +250,80 @@ def check_system() -> None:
         raise InputError("studies run on Linux, and on macOS with Python 3.13 or later; `kanon-milp solve` runs here")
 
 
-def _start(task: Mapping[str, Any], token: str, pipe: int) -> subprocess.Popen[bytes]:
+@dataclass(frozen=True, eq=False)
+class _Nursery:
+    """A process that has loaded what runs need, and copies itself for each (`one_run`)."""
+
+    process: subprocess.Popen[bytes]
+    control: socket.socket
+
+    @classmethod
+    def started(cls, environment: Mapping[str, str]) -> _Nursery:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "kanon_milp.studies.bench.one_run", str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(),),
+                env=dict(environment),
+                start_new_session=True,
+            )
+        return cls(process, ours)
+
+
+_nurseries: dict[tuple[Any, ...], _Nursery] = {}  # by environment and working folder
+
+
+def _ask(task: Mapping[str, Any], token: str, given: int, pipe: int) -> None:
+    """Have a run started that reads from one pipe and writes to the other."""
     threads = str(task["threads"])
     pools = ("OMP", "OPENBLAS", "MKL", "RAYON", "POLARS_MAX", "NUMEXPR")
     names = [f"{name}_THREADS" if name == "POLARS_MAX" else f"{name}_NUM_THREADS" for name in pools]
     environment = {**os.environ, **dict.fromkeys(names, threads), "PYTHONHASHSEED": "0"}
     with _lock:  # between this and `stop` nothing starts
         if token in _stopped:
-            os.close(pipe)
             raise StoppedError
-        process = subprocess.Popen(
-            [sys.executable, "-m", "kanon_milp.studies.bench.one_run", str(pipe)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            pass_fds=(pipe,),
-            env=environment,
-            start_new_session=True,
-        )
-        _running[process.pid] = token
-    return process
+        key = (*sorted(environment.items()), os.getcwd())
+        if key not in _nurseries or _nurseries[key].process.poll() is not None:
+            _nurseries[key] = _Nursery.started(environment)
+        socket.send_fds(_nurseries[key].control, [b"."], [given, pipe])
 
 
-def _to_the_end(task: Mapping[str, Any], process: int, hear: int, watch: _Watch) -> str:
-    """Wait until the process has ended or answered; why it was killed, as "kind:why", empty if it was not."""
-    rest, limit, open_ = b"", task["memory_limit"], True
+def _to_the_end(task: Mapping[str, Any], token: str, hear: int, watch: _Watch) -> str:
+    """Wait until the process has ended; why it was killed, as "kind:why", empty if it was not."""
+    rest, limit, killed, answered = b"", task["memory_limit"], "", math.inf
     while True:
-        ended = _has_ended(process)  # what it has said before is in the pipe
-        if open_ and select.select([hear], [], [], 0.0 if ended else POLL)[0]:
+        if select.select([hear], [], [], POLL)[0]:
             chunk = b""
             with contextlib.suppress(BlockingIOError):
                 while piece := os.read(hear, 1 << 16):
                     chunk += piece
-            open_ = bool(chunk)
             *lines, rest = (rest + chunk).split(b"\n")
             for line in lines:
                 watch.hear(line)
-        elif not open_:
-            time.sleep(POLL / 10)
+            if not chunk:  # nobody is there any more who could say anything
+                return killed
+        if watch.code is not None:
+            return killed
+        with _lock:
+            if watch.process:
+                _running[watch.process] = token
+            if token in _stopped:
+                killed = "stopped:"
+        now = time.monotonic()
         if watch.answer is not None:
-            ends = time.monotonic() + END_SECONDS  # it ends by itself
-            while not _has_ended(process) and time.monotonic() < ends:
-                time.sleep(POLL / 10)
-            return ""
-        if ended:
-            return ""
-        used = watch.held = session_bytes(process)
-        watch.peak = max(watch.peak, used)
-        if limit is not None and used > limit and watch.done is None:
-            return f"memory:killed at {used / 1e6:,.0f} MB, its memory limit is {limit / 1e6:,.0f} MB"
-        if why := watch.late(task):
-            return f"time:{why}"
-
-
-def _has_ended(process: int) -> bool:
-    """Whether it has ended; it stays there to be waited for."""
-    return os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
+            answered = min(answered, now)  # it ends by itself
+        elif not killed:
+            used = watch.held = session_bytes(watch.process) if watch.process else 0
+            watch.peak = max(watch.peak, used)
+            if limit is not None and used > limit and watch.done is None:
+                killed = f"memory:killed at {used / 1e6:,.0f} MB, its memory limit is {limit / 1e6:,.0f} MB"
+            elif why := watch.late(task):
+                killed = f"time:{why}"
+        if watch.process and (killed or now > answered + END_SECONDS):
+            _kill(watch.process)
 
 
 def _kill(process: int) -> None:

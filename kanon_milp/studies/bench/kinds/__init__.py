@@ -14,7 +14,7 @@ from kanon_milp.problem.exact import plain
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers.search_log import Search
 
-READY, POINT, DONE, ANSWER = "ready", "point", "done", "answer"
+BEGAN, READY, POINT, DONE, ANSWER, ENDED = "began", "ready", "point", "done", "answer", "ended"
 
 
 class Teller:
