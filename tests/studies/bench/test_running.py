@@ -133,7 +133,8 @@ def test_nobody_writes_into_the_folder_of_a_study_and_no_process_outlives_it(tmp
     process = subprocess.Popen(command(study, "--out", tmp_path / "out", "--quiet"), text=True)
 
     def below() -> list[psutil.Process]:
-        return psutil.Process(process.pid).children(recursive=True)
+        found: list[psutil.Process] = psutil.Process(process.pid).children(recursive=True)
+        return found
 
     ends = time.monotonic() + 60
     try:
