@@ -39,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of a test of four parameters or more the default run has the first and then one in six, the full one all.
+    """Of a test of four parameters or more the default run has the first and then one in eight, the full one all.
 
     Kernels are tested once more for each of their builds, by the default run alone, and keep all of theirs. Slow tests
     are for neither.
@@ -50,7 +50,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             by_test.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for several in by_test.values():
         for number, item in enumerate(several):
-            if len(several) >= 4 and number % 6:
+            if len(several) >= 4 and number % 8:
                 item.add_marker(pytest.mark.full)
 
 
