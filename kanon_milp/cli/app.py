@@ -10,7 +10,6 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from kanon_milp import __version__
-from kanon_milp.cli.apply import apply
 from kanon_milp.cli.exit_codes import Interrupted, signals
 from kanon_milp.cli.help import (
     HELP,
@@ -23,7 +22,7 @@ from kanon_milp.cli.help import (
 )
 from kanon_milp.cli.instances import generate, library, models
 from kanon_milp.cli.notebook import notebook
-from kanon_milp.cli.solve import doctor, export, import_solution, report, solve
+from kanon_milp.cli.solve import apply, doctor, export, import_solution, report, solve
 from kanon_milp.cli.studies import attack, bench, compare, sweep
 from kanon_milp.cli.tables import compress, hierarchy, inspect, qid
 from kanon_milp.cli.verify import verify
@@ -58,7 +57,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {  # with exa
     "export": (export, ("export hospital --to hospital.mps.gz",)),
     "import": (import_solution, ("import hospital.sol --model hospital --out out",)),
     "app": (notebook, ("app people.csv", "app --edit mine.py")),
-    "doctor": (doctor, ("doctor --warm-up",)),
+    "doctor": (doctor, ("doctor",)),
 }
 
 

@@ -1,5 +1,5 @@
-"""`kanon-milp solve`, `export`, `import`, `report` and `doctor`: a released table, by a solver here or elsewhere, a
-page about it, and which solvers are here."""
+"""`kanon-milp solve`, `export`, `import`, `report`, `apply` and `doctor`: a released table, by a solver here or
+elsewhere, a page about it, its recoding for another table, and which solvers are here."""
 
 from __future__ import annotations
 
@@ -33,12 +33,23 @@ from kanon_milp.solvers import SolverAdapter
 from kanon_milp.solvers.canaries import diagnose
 from kanon_milp.solvers.mps import names_path
 from kanon_milp.studies import display, output
+from kanon_milp.studies.apply import APPLIED, Applied
+from kanon_milp.studies.apply import FILES as APPLIED_FILES
+from kanon_milp.studies.apply import apply as apply_recoding
 from kanon_milp.studies.model_content import saved_model
 from kanon_milp.studies.output import PAGE
 from kanon_milp.studies.pages.result_page import page_of_result, report_of_folder, report_of_folders
 from kanon_milp.studies.pages.variants import VARIANTS
 from kanon_milp.studies.series import export_series
-from kanon_milp.system.files import Fill, check_folder, check_target, holding, refuse_overwriting, write_together
+from kanon_milp.system.files import (
+    Fill,
+    check_folder,
+    check_target,
+    holding,
+    make_folder,
+    refuse_overwriting,
+    write_together,
+)
 from kanon_milp.system.limit import Limit, ctrl_c_sets
 from kanon_milp.system.parameters import Parameters
 
@@ -486,19 +497,61 @@ def report(
     raise typer.Exit(UNVERIFIED if changed else OPTIMAL)
 
 
-def doctor(
-    warm: Annotated[
-        bool, typer.Option("--warm-up", help="No longer needed: inner loops are compiled when the package is built.")
-    ] = False,
+@options.grouped
+def apply(
+    result: Annotated[Path, typer.Argument(metavar="RESULT", help="Folder of solve --out.")],
+    table: Annotated[Path, typer.Argument(metavar="FILE", help="Another table with the same columns.")],
+    suppress: Annotated[bool, typer.Option("--suppress", help="Suppress the rows that break a requirement.")] = False,
+    out: Annotated[
+        Path | None, output_option(metavar="DIR", help=f"Folder for the released table, groups.csv, {APPLIED}.")
+    ] = None,
     json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
+    """Recode another table like an earlier result.
+
+    By the levels of a full-domain result, else by its released groups. Says which rows break the requirements, which
+    are checked in the new table alone.
+
+    Exit codes: 0 the released table is verified; 2 bad usage or input; 6 rows break the requirements (nothing is
+    released), or verification failed.
+    """
+    if out is not None:
+        if (out / output.CLAIM).exists():
+            raise InputError(f"{out}: holds a result of solve; choose another folder")
+        refuse_overwriting([("--out", out / name) for name in APPLIED_FILES], [table])
+        check_folder(out, APPLIED_FILES)
+    found = apply_recoding(result, table, suppress=suppress)
+    if out is not None:
+        output.check_output(found.problem, out)
+        _write_applied(found, out)
+    if json:
+        display.print_json(found.as_dict())
+    elif not quiet:
+        for line in found.lines:
+            display.say(line)
+        if out is not None:
+            display.say(f"written to {out}")
+    raise typer.Exit(OPTIMAL if found.verified else UNVERIFIED)
+
+
+def _write_applied(found: Applied, out: Path) -> None:
+    files: dict[str, Fill | None] = dict.fromkeys(APPLIED_FILES)
+    del files[APPLIED]
+    if found.verified:
+        files.update(output.table_files(found.problem, found.table, found.placed))
+    files["breaking.csv"] = holding(csv_text(found.breaking, ","))
+    files[APPLIED] = holding(output.json_text(found.as_dict()))
+    make_folder(out)
+    write_together(out, files)
+
+
+def doctor(json: options.Json = False) -> None:
     """Check which solvers are installed and work.
 
     For each: where it was found, its version, and whether it passes the self-test; then whether inner loops are
     compiled.
     """
-    if warm:
-        display.say("--warm-up is no longer needed: inner loops are compiled when the package is built", err=True)
     found = diagnose()
     if json:
         display.print_json([display.diagnosis_dict(d) for d in found])
