@@ -36,8 +36,7 @@ from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.linked_sets import LinkedSets, linked_sets
 from kanon_milp.presolve.partition import assignment_of_groups
 from kanon_milp.presolve.preparation import presolve
-from kanon_milp.presolve.ragged import indptr_of
-from kanon_milp.presolve.reductions import Dropped, supports
+from kanon_milp.presolve.reductions import Dropped, with_pairs
 from kanon_milp.presolve.resources import PAIR_SECONDS
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.privacy.instance_data import projections
@@ -418,10 +417,6 @@ def neighbourhood(
 
 def _only(instance: Instance, pairs: Flags) -> Dropped:
     """The instance with only these pairs, bool (pairs,); its row types keep the values that classes are read off."""
-    candidates = instance.candidates
-    members, of_pair = candidates.members[pairs], candidates.candidate_of_pair()[pairs]
-    support = supports(instance.types.counts, of_pair, members, candidates.count)
-    indptr = indptr_of(np.bincount(of_pair, minlength=candidates.count))
-    fewer = replace(candidates, support=support, indptr=indptr, members=members)
-    keep = support > 0
-    return Dropped("neighbourhood", instance, replace(instance, candidates=fewer).subset(keep), np.flatnonzero(keep))
+    fewer = replace(with_pairs(instance, pairs), types=instance.types)
+    keep = fewer.candidates.support > 0
+    return Dropped("neighbourhood", instance, fewer.subset(keep), np.flatnonzero(keep))

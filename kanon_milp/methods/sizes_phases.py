@@ -400,7 +400,7 @@ class ConcurrentCuts(Phase):
         best, open_share = dual, dual.open_share
         session, show = known.session, known.tracker.show
         bounded = self._bounded(known, limit)
-        ascent = RelaxAndCut.of(instance, dual, bounded, on_progress=show, params=session.parameters)
+        ascent = RelaxAndCut(instance, dual, bounded, on_progress=show, params=session.parameters)
         seconds, ended = params.first_certificate, False
         try:
             while not ended:

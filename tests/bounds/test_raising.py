@@ -254,8 +254,8 @@ def test_no_bound_is_above_the_optimum_where_searches_give_up(case: Case, rounds
 def test_steps_come_near_the_value_of_the_linear_program() -> None:
     """Over the groups at hand, with multipliers up to 0.1 from the best ones, by an independent solver."""
     instance = reduced(census_problem(120, 3))
-    at = CutEvaluator(instance, lagrangian(instance, iterations=300))
-    ascent = RelaxAndCut(at, BoundLimit(rounds=6))
+    ascent = RelaxAndCut(instance, lagrangian(instance, iterations=300), BoundLimit(rounds=6))
+    at = ascent.at
     ascent.maximize()
     columns, groups = ascent.pool.columns, ascent.pool.groups
     assert at.rank_one_cuts.count

@@ -18,7 +18,7 @@ from present import present
 import kanon_milp as km
 from kanon_milp.bounds import BoundLimit, DualPoint, lagrangian, proven_bound, round_dual
 from kanon_milp.bounds.built_in import certified
-from kanon_milp.bounds.columns.relax_and_cut import RelaxAndCut, relax_and_cut
+from kanon_milp.bounds.columns.relax_and_cut import relax_and_cut
 from kanon_milp.bounds.registry import ProvenBound
 from kanon_milp.heuristics.greedy import greedy
 from kanon_milp.heuristics.search import Search
@@ -129,7 +129,7 @@ def instead(
     monkeypatch: pytest.MonkeyPatch, dual: DualPoint, maximize: Callable[[VolumeAlgorithm], bool]
 ) -> VolumeAlgorithm:
     ascent = VolumeAlgorithm(dual, maximize)
-    monkeypatch.setattr(RelaxAndCut, "of", lambda *_, **__: ascent)
+    monkeypatch.setattr("kanon_milp.bounds.columns.relax_and_cut.RelaxAndCut", lambda *_, **__: ascent)
     return ascent
 
 

@@ -35,7 +35,7 @@ class PricedCuts:
         self.dual = self._sure = ascent.best
         p = self._params
         self.near = self.source.near(ascent.multipliers, p.open_limit, p.pair_limit)
-        self._inner = RelaxAndCut.of(self.near.instance, self.dual, BoundLimit(), ascent.threads, params=params)
+        self._inner = RelaxAndCut(self.near.instance, self.dual, BoundLimit(), ascent.threads, params=params)
         self.stalled = self.short = False
 
     def rise(self, limit: Limit, target: float | None = None) -> None:

@@ -242,17 +242,19 @@ class RelaxAndCut:
 
     def __init__(
         self,
-        at: CutEvaluator,
+        instance: Instance,
+        dual: DualPoint,
         limit: BoundLimit,
         threads: int = 1,
         on_progress: OnProgress | None = None,
         params: Parameters = DEFAULT,
     ) -> None:
         """limit: may be another one whenever it goes on."""
+        self.at = at = CutEvaluator(instance, dual, threads, params)
+        at.sort(dual.multipliers)
         self.params, self._separation_params = at.relax, params.of(SeparationParameters)
         self._sort_every = params.of(LagrangianParameters).sort_every
-        self.at, self.limit, self.on_progress, self.began = at, limit, on_progress, time.perf_counter()
-        self.threads = threads
+        self.limit, self.on_progress, self.began, self.threads = limit, on_progress, time.perf_counter(), threads
         self.pool = GroupPool(at)
         self.best = at.start()
         first = at.price(self.best)
@@ -261,21 +263,6 @@ class RelaxAndCut:
         self.unit = max(float(at.candidates.cost.max(initial=0.0)), 1.0)
         self.step, self.idle, self.steps = self.params.longest * self.unit, 0, 1
         self._values, self._separation = [self.value], 0.0  # after each round; seconds that the last cuts have taken
-
-    @classmethod
-    def of(
-        cls,
-        instance: Instance,
-        dual: DualPoint,
-        limit: BoundLimit,
-        threads: int = 1,
-        on_progress: OnProgress | None = None,
-        params: Parameters = DEFAULT,
-    ) -> RelaxAndCut:
-        """From these multipliers."""
-        at = CutEvaluator(instance, dual, threads, params)
-        at.sort(dual.multipliers)
-        return cls(at, limit, threads, on_progress, params)
 
     def move_to(self, instance: Instance, dual: DualPoint, numbers: Ints, params: Parameters = DEFAULT) -> None:
         """Go on over other candidates of the same row types, from a point with any cuts; rounds begin again.
@@ -432,7 +419,7 @@ def relax_and_cut(
 
     The same on any number of threads, and each time for a number of rounds.
     """
-    ascent = RelaxAndCut.of(instance, dual, limit, threads, on_progress, params)
+    ascent = RelaxAndCut(instance, dual, limit, threads, on_progress, params)
     ascent.maximize()
     better = replace(ascent.end(), open_share=dual.open_share)
     return better if exact_value(instance, round_dual(better)) > exact_value(instance, round_dual(dual)) else dual
