@@ -10,22 +10,25 @@ import numpy as np
 import pyomo.core as pyo
 from pyomo.common.gc_manager import PauseGC
 
-from kanon_milp.bounds.group_costs.exact_partitions import Groups, better_partition
+from kanon_milp.bounds.group_costs.exact_partitions import Groups, least_cost
 from kanon_milp.bounds.parameters import GroupProofParameters
 from kanon_milp.errors import InputError
 from kanon_milp.formulations.compact_groups import build_compact
+from kanon_milp.formulations.restricted import Answer, solve_restricted
 from kanon_milp.formulations.whole_groups import GroupColumns, build_whole_groups
 from kanon_milp.methods.group_heuristics import GroupTablesParams, first_groups
 from kanon_milp.methods.group_session import GroupSession
 from kanon_milp.methods.result import Result
 from kanon_milp.presolve.whole_groups import GroupInstance
 from kanon_milp.problem.arguments import one_of
+from kanon_milp.problem.group_costs.base import rows_of
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import StopReason
 from kanon_milp.solvers.checked import solve_checked
+from kanon_milp.solvers.model import LinearModel
 from kanon_milp.solvers.proof import INTEGRAL_GAP, Grid
 from kanon_milp.solvers.pyomo_arrays import to_arrays
-from kanon_milp.system.arrays import Ints
+from kanon_milp.system.arrays import Floats, Ints
 from kanon_milp.system.limit import Over
 
 FORMULATIONS = {"strong": build_whole_groups, "groups": build_whole_groups, "compact": build_compact}
@@ -61,7 +64,7 @@ def solve_group_model(session: GroupSession) -> Result:
         return session.finish(message="the limit was reached before the model was stated")
     start = None
     if tracker.best is not None:
-        chosen = {tuple(np.flatnonzero(tracker.best.group == g).tolist()) for g in np.unique(tracker.best.group)}
+        chosen = {tuple(rows.tolist()) for rows in rows_of(tracker.best.group)}
         start = np.array([float(rows in chosen) for rows in columns.groups])
     options = replace(session.options, time_limit=limit.seconds)
     grid = Grid(int(exact), linear.largest_cost)
@@ -77,29 +80,36 @@ def solve_group_model(session: GroupSession) -> Result:
     if answer.stop_reason is StopReason.INFEASIBLE:
         return session.end_infeasible(answer.backed_by)
     with session.clock.step("bound"):
-        proven = not exact and _proven_exactly(session, columns)
+        proven = not exact and _prove(session, columns)
     if not proven and (safe := grid.safe(answer.bound)) is not None:
         tracker.higher(safe * unit, answer.backed_by)
     size = (linear.variables, linear.constraints)
     return session.finish(answer.stop_reason.value, answer.message, size=size, rough=None if exact or proven else unit)
 
 
-def _proven_exactly(session: GroupSession, columns: GroupColumns) -> bool:
-    """Whether it is proven in rational numbers that no table costs less than the best one."""
-    params, instance, tracker = session.parameters.of(GroupProofParameters), session.instance, session.tracker
-    if len(columns.groups) > params.groups or session.limit.over or tracker.best is None:
+def _prove(session: GroupSession, columns: GroupColumns) -> bool:
+    """Whether it is proven exactly that no table costs less than the best one."""
+    instance, tracker, n = session.instance, session.tracker, len(session.instance.of_row)
+    if session.limit.over or tracker.best is None:
         return False
-    member = np.zeros((len(instance.of_row), len(columns.groups)), np.bool_)
-    for g, rows in enumerate(columns.groups):
-        member[list(rows), g] = True
-    groups = Groups.at_relaxation(member, columns.costs, len(instance.of_row) // instance.least)
+    largest = max(map(len, columns.groups))
+    rows = np.array([[*each, *[-1] * (largest - len(each))] for each in columns.groups], np.int32)
+    groups = Groups.at_relaxation(rows, n, columns.costs, n // instance.least)
     if groups is None:
         return False
 
-    def better(chosen: Ints) -> None:
-        tracker.better(instance.table(member[:, chosen].argmax(axis=1)))
+    def solve(model: LinearModel, start: Floats) -> Answer:
+        return solve_restricted(model, session.adapter, session.options, session.limit, start=start)
 
-    cost, complete = better_partition(groups, tracker.best.cost, params, session.limit.share(params.share), better)
-    if complete:
-        tracker.higher(cost, ("own bound",))
-    return complete
+    def better(chosen: Ints) -> None:
+        group = np.empty(n, np.int64)
+        for g in chosen.tolist():
+            group[list(columns.groups[g])] = g
+        tracker.better(instance.table(group))
+
+    params, best = session.parameters.of(GroupProofParameters), tracker.best
+    held = {tuple(rows.tolist()) for rows in rows_of(best.group)}
+    table = np.flatnonzero([each in held for each in columns.groups])
+    cost, backed_by = least_cost(groups, best.cost, table, params, session.limit, solve, better)
+    tracker.higher(cost, backed_by)
+    return tracker.best.cost <= tracker.bound

@@ -3,6 +3,7 @@ rank-1 cuts, neighbourhoods of set partitioning, and one program over all groups
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,15 +14,15 @@ import numpy as np
 
 from kanon_milp.bounds.group_costs.bound import CostBound
 from kanon_milp.bounds.group_costs.boxes import BoxPricing
-from kanon_milp.bounds.group_costs.exact_partitions import Groups, better_partition
+from kanon_milp.bounds.group_costs.exact_partitions import Groups, least_cost
 from kanon_milp.bounds.group_costs.pricing import GroupPricing, SquarePricing
 from kanon_milp.bounds.narrowest_boxes import narrowest_bound
 from kanon_milp.bounds.parameters import GroupProofParameters
-from kanon_milp.formulations.restricted import solve_restricted
+from kanon_milp.formulations.restricted import Answer, solve_restricted
 from kanon_milp.formulations.whole_groups import number_of_sets, possible_groups
 from kanon_milp.heuristics.boxes import cut_boxes, improved_boxes
 from kanon_milp.heuristics.group_dive import Dive
-from kanon_milp.heuristics.group_partitions import FINE, Partitions, Pool, partition_model
+from kanon_milp.heuristics.group_partitions import Partitions, Pool
 from kanon_milp.heuristics.k_member import k_member
 from kanon_milp.heuristics.microaggregation import VmdavParams, improved, mdav, scaled, vmdav
 from kanon_milp.methods.group_session import GroupSession
@@ -33,9 +34,9 @@ from kanon_milp.presolve.boxes import BoxCosts
 from kanon_milp.presolve.whole_groups import GroupInstance
 from kanon_milp.problem.group_costs import NumericCost
 from kanon_milp.problem.group_costs.boxes import BoxPenalty
-from kanon_milp.solvers import StopReason
-from kanon_milp.system.arrays import Flags, Floats, Ints, Ints32
-from kanon_milp.system.limit import Limit, Over
+from kanon_milp.solvers.model import LinearModel
+from kanon_milp.system.arrays import Floats, Ints, Ints32
+from kanon_milp.system.limit import Limit
 from kanon_milp.system.parameters import number, parameters
 
 MARGIN = 1e-7  # of what a table loses: of reduced costs in floating point
@@ -93,7 +94,7 @@ class GroupKnown(Known):
     bound: None before there is one. constructed: whether there are first tables. raised, tabled: how often the bound
     was raised, and how often that was when tables were looked for last. dived: the same of dives, and how many there
     were. found: groups that dives have priced. more: whether there may be more cuts. over: the
-    program over all groups has settled what it can. rough: whether the proof is a solver's. size: of that model.
+    program over all groups has settled what it can. size: of that model.
     """
 
     session: GroupSession  # type: ignore[assignment]
@@ -104,7 +105,7 @@ class GroupKnown(Known):
         self.params = self.get(GroupSearchParams)
         self.bound: CostBound | None = None
         self.pool: Any = None
-        self.constructed = self.over = self.rough = False
+        self.constructed = self.over = False
         self.raised, self.tabled, self.more, self.seed = 0, -1, True, self.session.options.seed
         self.dived, self.dives = -1, 0
         self.near = self.found = np.empty((0, self.largest), np.int32)
@@ -138,6 +139,16 @@ class GroupKnown(Known):
         assert self.best is not None
         assert self.bound is not None or self.groups.most is not None
         return rows_of_table(self.best.group, self.groups.least, self.largest)  # type: ignore[attr-defined]
+
+    @property
+    def step(self) -> Fraction:
+        """What the costs of tables are multiples of; 0 where that is not known."""
+        assert self.bound is not None
+        if isinstance(self.bound.priced, BoxPricing):
+            grid = self.bound.priced.boxes.grid
+            return Fraction(1, grid) if grid else Fraction(0)
+        assert self.groups.points is not None
+        return Fraction(1, self.groups.points.denominator * math.lcm(*range(self.groups.least, self.largest + 1)))
 
     @property
     def largest(self) -> int:
@@ -400,7 +411,7 @@ class AllGroups(_GroupPhase):
         assert bound is not None
         if not bound.converged:
             return
-        before, margin = known._cost, MARGIN * bound.priced.n
+        margin = MARGIN * bound.priced.n
         short = limit.share(0.5)
         if number_of_sets(known.groups) <= proof.groups:
             largest = known.largest
@@ -411,40 +422,26 @@ class AllGroups(_GroupPhase):
         if not complete or len(rows) > params.all_groups:
             return
         pool = Pool.of(np.concatenate([rows, known.table()]), bound.priced.costs)
-        free: Flags = np.ones(bound.priced.n, np.bool_)
-        scale = float(before / known.unit) / bound.priced.n
-        model = partition_model(pool.rows, pool.costs, free, scale)
         held = {each.tobytes() for each in Pool.of(known.table(), bound.priced.costs).rows}
-        start: Floats = np.array([float(each.tobytes() in held) for each in pool.rows])
-        known.size = (model.variables, model.constraints)
-        answer = solve_restricted(model, session.adapter, session.options, limit, start=start)
-        if answer.x is not None:
-            known.offer(pool.rows[answer.x > 0.5])
-        if answer.solved and len(pool.rows) <= proof.groups and self._proven(known, bound, pool.rows, limit):
-            known.ended = True
-            return
-        if answer.bound is not None:
-            # costs were rounded to integers, by half of one at most for each group
-            proven = Fraction(answer.bound - len(known.table())) * Fraction(scale) / int(FINE) * known.unit
-            meets = answer.stop_reason is StopReason.OPTIMAL and proven > known._cost * (1 - Fraction(1, 10**5))
-            known.tracker.higher(min(proven, before), answer.backed_by)
-            if meets:
-                known.rough = known.ended = True
+        table = np.flatnonzero([each.tobytes() in held for each in pool.rows])
 
-    @staticmethod
-    def _proven(known: GroupKnown, bound: CostBound, rows: Ints32, limit: Limit) -> bool:
-        """Whether it is proven in rational numbers that no table of these groups costs less than the best one."""
-        params = known.get(GroupProofParameters)
-        part = limit.share(params.share)
-        try:
-            assert bound.dual is not None
-            groups = part.call(Groups.at_dual, rows, known.groups.cost, bound.dual)
-        except Over:
-            return False
-        cost, complete = better_partition(groups, known._cost, params, part, lambda chosen: known.offer(rows[chosen]))
-        if complete:
-            known.tracker.higher(cost, ("own bound",))
-        return complete
+        def cost_of(chosen: Ints) -> Fraction:
+            return sum(
+                (known.groups.cost.exact(each[each >= 0].astype(np.int64)) for each in pool.rows[chosen]), Fraction(0)
+            )
+
+        def solve(model: LinearModel, start: Floats) -> Answer:
+            known.size = (model.variables, model.constraints)
+            return solve_restricted(model, session.adapter, session.options, limit, start=start)
+
+        assert bound.dual is not None
+        costs = bound.priced.exact_costs(pool.rows)
+        groups = Groups.at_dual(pool.rows, costs, bound.dual, cost_of, known.step)
+        least, backed_by = least_cost(
+            groups, known._cost, table, proof, limit, solve, lambda chosen: known.offer(pool.rows[chosen])
+        )
+        known.tracker.higher(min(least, known._cost), backed_by)
+        known.ended = known.settled
 
 
 PHASES: tuple[type[Phase], ...] = (FirstTables, GroupColumns, GroupDives, GroupTables, GroupCuts, AllGroups)
@@ -462,6 +459,9 @@ def solve_group_search(session: GroupSession) -> Result:
     reason = "time_limit" if limit.over else "finished"
     dual = None if known.bound is None else known.bound.dual
     return session.finish(
-        reason, "; ".join(known.notes), size=known.size, phases=tuple(known.log),
-        rough=Fraction(known.unit) if known.rough else None, dual=dual,
-    )  # fmt: skip
+        reason,
+        "; ".join(known.notes),
+        size=known.size,
+        phases=tuple(known.log),
+        dual=dual,
+    )

@@ -13,8 +13,12 @@ import pytest
 from effort import examples
 
 import kanon_milp as km
-from kanon_milp.bounds.group_costs.exact_partitions import Groups, better_partition
+from kanon_milp import solvers
+from kanon_milp.bounds.group_costs.exact_partitions import Groups, better_partition, solved_partitions
 from kanon_milp.bounds.parameters import GroupProofParameters
+from kanon_milp.formulations.restricted import Answer, solve_restricted
+from kanon_milp.solvers import SolverOptions
+from kanon_milp.solvers.model import LinearModel
 
 
 def partitions(rows: tuple[int, ...], smallest: int) -> list[list[tuple[int, ...]]]:
@@ -37,10 +41,8 @@ def test_the_least_of_all_partitions(seed: int) -> None:
     near = Fraction(1, 10 ** rng.choice([1, 12, 30]))  # costs that floating point tells apart, or not
     cost = {rows: len(rows) + rng.randint(0, 3) * near * Fraction(1, rng.randint(1, 7)) for rows in listed}
     tables = sorted(sum((cost[rows] for rows in table), Fraction(0)) for table in partitions(tuple(range(n)), smallest))
-    member = np.zeros((n, len(listed)), np.bool_)
-    for g, rows in enumerate(listed):
-        member[list(rows), g] = True
-    groups = Groups.at_relaxation(member, list(cost.values()), n // smallest)
+    rows = np.array([[*each, *[-1] * (n - len(each))] for each in listed], np.int32)
+    groups = Groups.at_relaxation(rows, n, list(cost.values()), n // smallest)
     assert groups is not None
     assert groups.bound <= tables[0]
     found: list[Any] = []
@@ -48,10 +50,38 @@ def test_the_least_of_all_partitions(seed: int) -> None:
         least, complete = better_partition(groups, known, GroupProofParameters(nodes=10**6), on_better=found.append)
         assert complete
         assert least == tables[0]
-    assert sum((groups.costs[g] for g in found[-1]), Fraction(0)) == tables[0]
-    assert (member[:, found[-1]].sum(axis=1) == 1).all()
+    assert groups.cost(found[-1]) == tables[0]
+    assert (groups.member[:, found[-1]].sum(axis=1) == 1).all()
     given_up = better_partition(groups, tables[-1] + near, GroupProofParameters(nodes=1))
     assert given_up[0] >= tables[0]
+
+
+@pytest.mark.parametrize("seed", range(examples(200, 6)))
+def test_a_solver_finds_the_least_of_all_partitions(seed: int) -> None:
+    """From the best table and from the worst; one that is as good may be found, and proves nothing by itself."""
+    rng = random.Random(seed)
+    n, smallest = rng.randint(4, 8), rng.randint(1, 3)
+    listed = [rows for size in range(smallest, n + 1) for rows in itertools.combinations(range(n), size)]
+    near = Fraction(1, 10 ** rng.choice([0, 8, 12]))
+    cost = {rows: Fraction(rng.randint(1, 9)) + rng.randint(0, 10**6) * near for rows in listed}
+    of = {rows: g for g, rows in enumerate(listed)}
+    tables = sorted(
+        (sum(map(cost.__getitem__, table), Fraction(0)), table) for table in partitions((*range(n),), smallest)
+    )
+    rows = np.array([[*each, *[-1] * (n - len(each))] for each in listed], np.int32)
+    groups = Groups.at_relaxation(rows, n, list(cost.values()), n // smallest)
+    assert groups is not None
+
+    def solve(model: LinearModel, _: Any) -> Answer:
+        return solve_restricted(model, solvers.get(), SolverOptions())
+
+    for known in (tables[0], tables[-1]):
+        found: list[Any] = []
+        table = np.array([of[each] for each in known[1]])
+        least, answer = solved_partitions(groups, known[0], table, GroupProofParameters(), solve, found.append)
+        assert least == tables[0][0]
+        assert answer.solved or answer.infeasible
+        assert min([known[0], *map(groups.cost, found)]) == tables[0][0]
 
 
 @pytest.mark.parametrize("method", ["milp", "search"])

@@ -38,7 +38,11 @@ class BoxPricing:
 
     def costs(self, rows: Ints32) -> Floats:
         """Of groups, in floating point. rows: (C, largest), -1 for none."""
-        found: Floats = self.boxes.penalties(rows) * (rows >= 0).sum(axis=1) / self.units
+        return self.exact_costs(rows) / self.units
+
+    def exact_costs(self, rows: Ints32) -> Ints:
+        """As `GroupPricing` says."""
+        found: Ints = self.boxes.penalties(rows) * (rows >= 0).sum(axis=1)
         return found
 
     def __call__(

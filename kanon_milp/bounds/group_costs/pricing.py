@@ -82,6 +82,10 @@ class GroupPricing(Protocol):
         """Of groups, in floating point. rows: (C, largest), -1 for none."""
         ...
 
+    def exact_costs(self, rows: Ints32) -> Ints:
+        """Of groups, in 1 / `units`, rounded down. rows: as above."""
+        ...
+
     def proven(self, multipliers: Ints, cuts: PricedCuts[np.int64], nodes: int, limit: Limit = NO_LIMIT) -> int:
         """Σ over seeds min(0, reduced cost), or less, of exact costs in 1 / `units`, rounded down."""
         ...
@@ -132,12 +136,12 @@ class SquarePricing:
 
     def costs(self, rows: Ints32) -> Floats:
         """Σ D / s of groups."""
-        there = rows >= 0
-        found = np.zeros(len(rows))
-        for a in range(1, rows.shape[1]):
-            for b in range(a):
-                found += np.where(there[:, a], self.distances[rows[:, a], rows[:, b]], 0.0)
-        each: Floats = found / np.maximum(there.sum(axis=1), 1)
+        each: Floats = _sum_of_pairs(self.distances, rows) / np.maximum((rows >= 0).sum(axis=1), 1)
+        return each
+
+    def exact_costs(self, rows: Ints32) -> Ints:
+        """As `GroupPricing` says."""
+        each: Ints = _sum_of_pairs(self.exact, rows) // np.maximum((rows >= 0).sum(axis=1), 1)
         return each
 
     def __call__(
@@ -166,6 +170,15 @@ class SquarePricing:
         search.share = 1
         found = _of_seeds(search, order, self.n, 0, nodes, limit)
         return int(found.least.sum())
+
+
+def _sum_of_pairs(of_pair: NDArray[Any], rows: Ints32) -> NDArray[Any]:
+    """Over the pairs of rows of each group, (C,)."""
+    found = np.zeros(len(rows), of_pair.dtype)
+    for a in range(1, rows.shape[1]):
+        for b in range(a):
+            found += np.where(rows[:, a] >= 0, of_pair[rows[:, a], rows[:, b]], of_pair.dtype.type(0))
+    return found
 
 
 def _of_seeds(search: Any, seeds: Ints, n: int, below: Any, nodes: int, limit: Limit) -> Priced:
