@@ -28,7 +28,8 @@ from kanon_milp.verify.tables import Original, list_rows
 
 T = TypeVar("T")
 PLAIN = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
-SHORT = Fraction(1, 10**14)  # of a number: what 15 significant digits leave open
+DIGITS = 15  # significant ones, which floating point keeps and other tools write
+COMPUTED = Fraction(1, 2**50)  # of a number with more of them: what floating point leaves open
 POWERS = {"sse": 2, "l1": 1}
 
 
@@ -180,18 +181,29 @@ def _each_once(read: Callable[[Any], T], cells: Sequence[Any]) -> list[T]:
 
 
 def _far(cells: Sequence[list[Fraction]], centres: Sequence[Fraction], groups: Sequence[Sequence[int]]) -> list[int]:
-    """The rows whose cells are not their centres, rounded to as many decimals as the column has."""
+    """The rows whose cells are not their centres, rounded to as many decimals as the column has or to 15 significant
+    digits. A cell with more of these may come from floating point, and be off by 2^-50 of the centre."""
     different = {id(each): each for each in cells}
     half = Fraction(1, 2 * 10 ** max((_decimals(number) for each in different.values() for number in each), default=0))
     wrong = []
     for rows, centre in zip(groups, centres, strict=True):
-        allowed = max(half, SHORT * abs(centre))
         near = {
-            cell: any(abs(number - centre) <= allowed for number in different[cell])
+            cell: any(_is_near(number, centre, half) for number in different[cell])
             for cell in {id(cells[row]) for row in rows}
         }
         wrong += [row for row in rows if not near[id(cells[row])]]
     return sorted(wrong)
+
+
+def _is_near(number: Fraction, centre: Fraction, half: Fraction) -> bool:
+    """Whether a number is a centre as `_far` has it. half: of the last decimal of the column."""
+    size, apart = max(abs(number), abs(centre)), abs(number - centre)
+    if apart <= half:
+        return True
+    exponent = len(str(size.numerator)) - len(str(size.denominator))
+    exponent -= size < Fraction(10) ** exponent
+    last = Fraction(10) ** (exponent - DIGITS + 1)
+    return apart <= (COMPUTED * abs(centre) if number % last else last / 2)
 
 
 def _decimals(number: Fraction) -> int:

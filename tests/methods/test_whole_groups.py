@@ -148,6 +148,26 @@ def test_verifier_accepts_means_and_nothing_else(cells: list[str], said: str | N
         assert report.cost is None
 
 
+@pytest.mark.parametrize(
+    ("values", "cell", "ok"),
+    [
+        ((10**15, 10**15 + 6), "1000000000000003", True),
+        ((10**15, 10**15 + 6), "1000000000000004", False),
+        ((10**15, 10**15 + 6), "1000000000000000", True),  # 15 digits
+        ((10**15, 10**15 + 16), "1000000000000000", False),
+        ((33, 33, 34), "33.3333333333333", True),
+        ((33, 33, 34), "33.333333333333336", True),  # a float
+        ((33, 33, 34), "33.3333333333334", False),
+        ((33, 33, 34), "33.33333333333341", False),
+        ((-1, -1, -1), "-1.00000000000001", False),
+    ],
+)
+def test_verifier_accepts_15_digits_and_floats(values: tuple[int, ...], cell: str, ok: bool) -> None:
+    table = km.Table.from_frame(pl.DataFrame({"a": [*map(str, values)], "b": ["0.001"] * len(values)}), ["a", "b"])
+    problem = km.Problem(table, km.KAnonymity(2), km.Microaggregation())
+    assert km.verify(problem, pl.DataFrame({"a": [cell] * len(values), "b": ["0.001"] * len(values)})).ok == ok
+
+
 def test_verifier_judges_boxes() -> None:
     table = km.Table.from_frame(pl.DataFrame({"a": ["1", "2", "3", "9"], "b": ["x", "x", "y", "z"]}), ["a", "b"])
     problem = km.Problem(table, km.KAnonymity(2), km.Boxes())
