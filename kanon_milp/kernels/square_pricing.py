@@ -1,13 +1,13 @@
-"""The cheapest groups by the sum of squares, where a group costs Σ_{x<y} D_xy / s of its s rows, D squared distances.
+"""The cheapest groups where a group of s rows costs Σ_{x<y} D_xy / e_s: e_s = s for sums of squares, D squared distances.
 
-Of a group with rows P, multipliers λ of rows and ν ≥ 0 of rank-1 cuts the reduced cost, times 2s, is
+Of a group with rows P, multipliers λ of rows and ν ≥ 0 of rank-1 cuts the reduced cost, times 2e_s, is
 
-    2 Σ_{x<y} D_xy - 2s Σ λ_x + 2s Σ_R ν_R ⌊p_R·a / d_R⌋.
+    2 Σ_{x<y} D_xy - 2e_s Σ λ_x + 2e_s Σ_R ν_R ⌊p_R·a / d_R⌋.
 
 A group belongs to its first row in order of falling multipliers, its seed. For each seed and each size s the search is
 depth-first. With p rows placed, and q = s - p to come, a further row x is worth at least
 
-    v_x = 2 Σ_{y placed} D_xy - 2s λ_x + (sum of its q - 1 smallest D to other rows),
+    v_x = 2 Σ_{y placed} D_xy - 2e_s λ_x + (sum of its q - 1 smallest D to other rows),
 
 and the group at least what the placed rows cost and the q smallest v. Rows with v so high that this is not below what
 is looked for are left out; at the root, the sums of smallest D are taken among the rows that are left, and again. Terms
@@ -36,7 +36,8 @@ class SquareSearch:
     """Scratch space of a search, and what it looks at.
 
     near: int32 (n, w), the nearest other rows of each row, nearest first. begins, cut_of, weight_of, denominators: of
-    `PricedCuts`. rank: place of each row in the order of seeds. smallest, largest: rows of a group. nodes: left of a
+    `PricedCuts`. rank: place of each row in the order of seeds. smallest, largest: rows of a group. twice: 2e_s, int64
+    (largest + 1,). nodes: left of a
     seed. held: Σ p a of each cut in the group so far. By depth: rows that may come, how many, which is next; the row
     that was placed last. few: number of values in `least`, the smallest v. count, rows: columns of a seed so far, and
     their rows, -1 for none.
@@ -50,6 +51,7 @@ class SquareSearch:
     rank: Ints
     smallest: int
     largest: int
+    twice: Ints
     columns: int
     nodes: int
     few: int
@@ -65,9 +67,9 @@ class SquareSearch:
     count: int
     rows: Ints32
 
-    def __init__(self, near: Ints32, smallest: int, largest: int, cuts: Any, rank: Ints, columns: int) -> None:
-        n, deep = len(near), largest + 1
-        self.near, self.smallest, self.largest, self.columns, self.rank = near, smallest, largest, columns, rank
+    def __init__(self, near: Ints32, smallest: int, twice: Ints, cuts: Any, rank: Ints, columns: int) -> None:
+        n, largest, deep = len(near), len(twice) - 1, len(twice)
+        self.twice, self.near, self.smallest, self.largest, self.columns, self.rank = twice, near, smallest, largest, columns, rank
         self.begins, self.cut_of, self.weight_of, self.denominators = cuts[:4]
         self.held = np.zeros(len(self.denominators), np.int64)
         self.mark, self.order, self.other = np.zeros((3, n + 1), np.int64)
@@ -104,20 +106,20 @@ class FloatSquareSearch(SquareSearch):
     fence: float
 
     def __init__(
-        self, distances: Floats, sums: Floats, near: Ints32, smallest: int, largest: int, multipliers: Floats,
+        self, distances: Floats, sums: Floats, near: Ints32, smallest: int, twice: Ints, multipliers: Floats,
         cuts: Any, rank: Ints, columns: int,
     ) -> None:  # fmt: skip
-        super().__init__(near, smallest, largest, cuts, rank, columns)
+        super().__init__(near, smallest, twice, cuts, rank, columns)
         self.distances, self.sums, self.multipliers, self.prices = distances, sums, multipliers, cuts[4]
-        n, deep = len(near), largest + 1
+        n, largest, deep = len(near), len(twice) - 1, len(twice)
         self.values, self.crossed = np.zeros((2, deep, n + 1))
         self.base, self.least, self.keys = np.zeros(deep), np.zeros(deep), np.zeros(n + 1)
         self.inner, self.reduced = np.zeros((n, largest)), np.zeros(columns)
         self.below = self.best = self.lowest = self.paid = self.share = self.value = self.fence = 0.0
 
     def of_size(self, value: float, size: int) -> float:
-        """What is 2s times the reduced cost, without this factor, rounded down."""
-        return value / (2 * size)
+        """What is 2e_s times the reduced cost, without this factor, rounded down."""
+        return value / self.twice[size]
 
 
 class IntSquareSearch(SquareSearch):
@@ -143,21 +145,21 @@ class IntSquareSearch(SquareSearch):
     fence: int
 
     def __init__(
-        self, distances: Ints, sums: Ints, near: Ints32, smallest: int, largest: int, multipliers: Ints,
+        self, distances: Ints, sums: Ints, near: Ints32, smallest: int, twice: Ints, multipliers: Ints,
         cuts: Any, rank: Ints, columns: int,
     ) -> None:  # fmt: skip
-        super().__init__(near, smallest, largest, cuts, rank, columns)
+        super().__init__(near, smallest, twice, cuts, rank, columns)
         self.distances, self.sums, self.multipliers, self.prices = distances, sums, multipliers, cuts[4]
-        n, deep = len(near), largest + 1
+        n, largest, deep = len(near), len(twice) - 1, len(twice)
         self.values, self.crossed = np.zeros((2, deep, n + 1), np.int64)
         self.base, self.least, self.keys = np.zeros(deep, np.int64), np.zeros(deep, np.int64), np.zeros(n + 1, np.int64)
         self.inner, self.reduced = np.zeros((n, largest), np.int64), np.zeros(columns, np.int64)
         self.below = self.best = self.lowest = self.paid = self.share = self.value = self.fence = 0
 
     def of_size(self, value: int, size: int) -> int:
-        """What is 2s times the reduced cost, without this factor, rounded down."""
-        whole = value // (2 * size)
-        return whole - 1 if whole * 2 * size > value else whole  # compiled, // rounds towards 0
+        """What is 2e_s times the reduced cost, without this factor, rounded down."""
+        whole = value // self.twice[size]
+        return whole - 1 if whole * self.twice[size] > value else whole  # compiled, // rounds towards 0
 
 
 Search = TypeVar("Search", FloatSquareSearch, IntSquareSearch)
@@ -204,7 +206,7 @@ def _insert(s: Search, most: int) -> None:
 
 def _set_lowest(s: Search, seed: int, size: int) -> None:
     """By the smallest v."""
-    total = -2 * size * s.multipliers[seed]
+    total = -s.twice[size] * s.multipliers[seed]
     for a in range(size - 1):
         total += s.least[a]
     s.lowest = s.of_size(total, size)
@@ -212,7 +214,7 @@ def _set_lowest(s: Search, seed: int, size: int) -> None:
 
 def _root(s: Search, seed: int, size: int, listed: bool) -> None:
     """What a group of the seed of this size costs at least, by single rows; these with their v, where `listed`."""
-    q, m, twice = size - 1, 0, 2 * size
+    q, m, twice = size - 1, 0, s.twice[size]
     s.few = 0
     for x in range(len(s.rank)):
         if s.rank[x] > s.rank[seed]:
@@ -231,7 +233,7 @@ def _root(s: Search, seed: int, size: int, listed: bool) -> None:
 def _restrict(s: Search, seed: int, size: int) -> None:
     """Take the sums of smallest D among the rows that are left, and what a group costs at least by these."""
     q, m, reach = size - 1, s.length[0], s.near.shape[1]
-    twice = 2 * size
+    twice = s.twice[size]
     s.few = 0
     s.stamp += 1
     for a in range(m):
@@ -303,12 +305,12 @@ def _take(s: Search, x: int) -> None:
 
 def _search_size(s: Search, seed: int, size: int) -> None:
     """The groups of a seed of one size; `lowest` is what they cost at least by single rows."""
-    twice = 2 * size
+    twice = s.twice[size]
     if size == 1:
         _put(s, seed)
         _take(s, seed)
         s.chosen[0], s.lowest = seed, s.paid - s.multipliers[seed]
-        s.value = 2 * s.lowest
+        s.value = twice * s.lowest
         _keep(s, 1)
         return
     _root(s, seed, size, True)
@@ -360,7 +362,7 @@ def _search_size(s: Search, seed: int, size: int) -> None:
 
 def _descend(s: Search, depth: int, size: int) -> bool:
     """List the rows that may come after the one that was just chosen; whether there can be a group below."""
-    q, j, m, twice = size - 2 - depth, s.at[depth] - 1, 0, 2 * size
+    q, j, m, twice = size - 2 - depth, s.at[depth] - 1, 0, s.twice[size]
     x, t = s.items[depth, j], depth + 1
     base = s.value
     # by v of the level above: this row, the cheapest ones after it, and one more

@@ -236,14 +236,14 @@ def not_boxes(problem: Problem) -> str:
 
 
 def not_priced(problem: Problem) -> str:
-    """For the bounds on sums of squares and boxes; empty if nothing is in the way."""
+    """For the bounds on microaggregation and boxes; empty if nothing is in the way."""
     if isinstance(problem.group_cost, BoxPenalty):
         return more_than_sizes(problem)
     if reason := not_points(problem):
         return reason
     assert isinstance(problem.group_cost, NumericCost)
-    squares = problem.group_cost.power == 2 and problem.group_cost.splits
-    return "" if squares else "only sums of squares around the mean are bounded"
+    cost = problem.group_cost
+    return "" if cost.splits else f"{cost.words} is bounded only around the {cost.natural}, where it is least"
 
 
 def not_one_column(problem: Problem) -> str:

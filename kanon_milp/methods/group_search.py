@@ -71,12 +71,12 @@ def pricing_of(instance: GroupInstance, loss: Fraction, limit: Limit) -> GroupPr
     if isinstance(instance.cost, BoxPenalty) and most is not None:
         largest = min(most, len(instance.of_row))
         return BoxPricing(BoxCosts.of(instance.cost, largest), instance.least, largest, limit)
-    if points is None or points.power != 2 or not instance.problem.size_only:
+    if points is None or not instance.problem.size_only:
         return None
     unit = power_of_two(loss / max(len(instance.of_row), 1))
     distances = points.below[np.ix_(points.of_row, points.of_row)] / float(unit)
     largest = min(2 * instance.least - 1 if most is None else most, len(instance.of_row))
-    return SquarePricing(distances, instance.least, largest, unit)
+    return SquarePricing(distances, instance.least, largest, unit, points.power)
 
 
 def power_of_two(value: Fraction) -> Fraction:
@@ -241,7 +241,7 @@ class FirstTables(_GroupPhase):
             tables.append(vmdav(points, k, cost.power, params.gain, short))
             known.tracker.better(known.groups.table(tables[1]))
         for group in tables:
-            if not short.over:
+            if cost.power == 2 and not short.over:
                 known.tracker.better(known.groups.table(improved(points, group, k, params.passes, short)))
 
 
@@ -385,7 +385,7 @@ class GroupTables(_GroupPhase):
 def _moved(known: GroupKnown, group: Ints, limit: Limit) -> Ints32:
     """Moves and exchanges of rows; the groups of the table found."""
     cost, params, least = known.groups.cost, known.get(VmdavParams), known.groups.least
-    if isinstance(cost, NumericCost):
+    if isinstance(cost, NumericCost) and cost.power == 2:
         group = improved(scaled(cost), group, least, params.passes, limit)
     elif isinstance(cost, BoxPenalty):
         group = improved_boxes(BoxCosts.of(cost, 2 * least), group, least, params.passes, limit)

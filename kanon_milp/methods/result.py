@@ -238,9 +238,9 @@ class Result:
         from kanon_milp.bounds.group_costs.certificate import certify_groups
 
         recoding = self.problem.recoding
-        bounded = recoding.kind == "boxes" or getattr(recoding, "cost", None) == "sse"
+        bounded = recoding.kind == "boxes" or getattr(recoding, "cost", None) in ("sse", "l1")
         if not bounded or (self.group_dual is None and self.exact_objective != 0):  # below 0 there is nothing to prove
-            why = "only bounds of method search on sums of squares and boxes under k-anonymity have certificates"
+            why = "only bounds of method search on microaggregation and boxes under k-anonymity have certificates"
             raise NotProvenError(f"no certificate: there are no multipliers of whole groups; {why}")
         return certify_groups(self.problem, self.group_dual, limit)
 

@@ -53,7 +53,7 @@ from kanon_milp.verify.population import Matched
 from kanon_milp.verify.seeds import SeedSearch
 from kanon_milp.verify.squares import SquareSearch, distances
 from kanon_milp.verify.tables import BoundProblem, Original, RecodingData, SuppressedRows, TableData
-from kanon_milp.verify.whole_groups import is_of_groups, numbers_of_column, variation
+from kanon_milp.verify.whole_groups import POWERS, is_of_groups, numbers_of_column, variation
 
 JOURNALIST = "journalist_risk"  # the name of the requirement that names a population
 MOST_VECTORS = 1 << 20  # level vectors that are gone through one by one
@@ -224,8 +224,8 @@ class _Expected:
     def check_groups(self, claim: Claim) -> CertificateReport:
         """Compare with what is expected, and recompute (`kanon_milp.verify.seeds`)."""
         problems, names, recoding = self.differences(claim), self.table.quasi_identifiers, self.problem["recoding"]
-        if claim.version != OF_ROWS or not (recoding["kind"] == "boxes" or recoding.get("cost") == "sse"):
-            problems.append("the certificate is about another cost; only sums of squares and boxes can be checked")
+        if claim.version != OF_ROWS or not (recoding["kind"] == "boxes" or recoding.get("cost") in POWERS):
+            problems.append("the certificate is about another cost; only sse, l1 and boxes can be checked")
         others = claim.packing_cuts or claim.charges or claim.min_groups_multiplier
         if len(claim.multipliers) != self.table.n or others or not claim.unit:
             problems.append(
@@ -249,12 +249,12 @@ class _Expected:
             boxes = Boxes.of(self.rules.columns, values, [weight * factor for weight in weights])
             search = BoxSearch(boxes, multipliers, claim.rank_one_cuts, k)
         else:
-            numbers = [numbers_of_column(self.table, name) for name in names]
+            numbers, power = [numbers_of_column(self.table, name) for name in names], POWERS[recoding["cost"]]
             if recoding["standardize"]:
-                varied = [variation(column, 2) for column in numbers]
+                varied = [variation(column, power) for column in numbers]
                 weights = [weight / each if each else Fraction(0) for weight, each in zip(weights, varied, strict=True)]
-            d = distances([[column[row] for row in rows] for column in numbers], weights, factor)
-            search = SquareSearch(d, multipliers, claim.rank_one_cuts, k)
+            d = distances([[column[row] for row in rows] for column in numbers], weights, factor, power)
+            search = SquareSearch(d, multipliers, claim.rank_one_cuts, k, power)
         bound = max(search.proven() * claim.unit / claim.denominator, Fraction(0))
         if bound < claim.bound:
             problems.append(f"the certificate claims {claim.bound}; its multipliers prove {bound}")

@@ -1,11 +1,13 @@
-"""What multipliers prove about sums of squares (microaggregation), recomputed from the original rows, in integers.
+"""What multipliers prove about microaggregation, recomputed from the original rows, in integers.
 
-A group of s rows loses Σ_{x<y} d(x, y) / s, d the weighted squared distances. A group that is larger than 2k - 1 rows
+A group of s rows loses Σ_{x<y} d(x, y) / e: of squares around the mean with e = s and the weighted squared distances d.
+Of absolute deviations around the median it loses no less than that with e = s - 1: in a column, of s values in order,
+Σ a_i where the i-th ones from either end are a_i apart, and d adds up to Σ (s + 1 - 2i) a_i. A group that is larger than 2k - 1 rows
 loses no less than two parts of it of k rows or more, so tables of groups of k to 2k - 1 rows are enough.
 
 Distances are rounded down to integers, which lowers what is proven (`kanon_milp.verify.seeds`). Groups are looked for
 row by row and size by size, depth first: with rows P placed and q to come, a further row x adds 2 Σ_{y in P} d(x, y) -
-2s λ_x and at least the sum of its q - 1 smallest distances, times 2s / s; that of the q best ones bounds what the group
+2e λ_x and at least the sum of its q - 1 smallest distances, times 2e / e; that of the q best ones bounds what the group
 comes to.
 """
 
@@ -26,8 +28,8 @@ EXACT = 1 << 53  # integers up to here are what they are in floating point
 MOST_ROWS = 12_000  # a matrix of distances has 8 bytes for each pair
 
 
-def distances(columns: Sequence[Sequence[Fraction]], weights: Sequence[Fraction], factor: Fraction) -> Ints:
-    """factor · d of all pairs of rows, rounded down, or a little less, int64 (n, n)."""
+def distances(columns: Sequence[Sequence[Fraction]], weights: Sequence[Fraction], factor: Fraction, power: int) -> Ints:
+    """factor · d of all pairs of rows, rounded down, or a little less, int64 (n, n). power: of distances, 2 or 1."""
     n = len(columns[0])
     found = np.zeros((n, n))
     for column, weight in zip(columns, weights, strict=True):
@@ -38,11 +40,11 @@ def distances(columns: Sequence[Sequence[Fraction]], weights: Sequence[Fraction]
             raise InputError("a column has values with too many digits for this certificate")
         points: Floats = np.array([unit - low for unit in units], dtype=np.float64)
         try:
-            each = float(weight * factor / scale**2)
+            each = float(weight * factor / scale**power)
         except OverflowError:
             raise InputError("the denominator of the certificate is too large for exact numbers") from None
         for i in range(n):
-            found[i] += each * (points - points[i]) ** 2
+            found[i] += each * np.abs(points - points[i]) ** power
     # weight, square, product and sum round by at most 2^-53 each; twice that to be safe
     found *= 1 - 2 * (len(columns) + 4) * 2.0**-53
     if not (found < LIMIT).all():
@@ -52,12 +54,12 @@ def distances(columns: Sequence[Sequence[Fraction]], weights: Sequence[Fraction]
 
 
 class SquareSearch(SeedSearch):
-    """By sums of squares. d: int64 (n, n), in the units of the multipliers."""
+    """By sums over pairs. d: int64 (n, n), in the units of the multipliers. power: as of `distances`."""
 
-    def __init__(self, d: Ints, multipliers: Ints, cuts: Sequence[RankOneCut], k: int) -> None:
+    def __init__(self, d: Ints, multipliers: Ints, cuts: Sequence[RankOneCut], k: int, power: int) -> None:
         check_size(int(d.max(initial=0)), multipliers, cuts, k)
         super().__init__(multipliers, cuts, k)
-        self.d, n = d, len(d)
+        self.d, self.power, n = d, power, len(d)
         most = min(2 * k - 2, n - 1)
         smallest = np.empty((n, most), np.int64)
         for i in range(n):
@@ -65,13 +67,17 @@ class SquareSearch(SeedSearch):
             smallest[i] = np.sort(np.partition(others, most - 1)[:most]) if most else others[:0]
         self.sums = np.concatenate([np.zeros((n, 1), np.int64), np.cumsum(smallest, axis=1)], axis=1)
 
+    def _twice(self, size: int) -> int:
+        """2e."""
+        return 2 * max(size if self.power == 2 else size - 1, 1)
+
     def least(self, place: int) -> int:
         """As `SeedSearch` says."""
         n, self.best, self.steps = self.n, 0, 0
         row, after = int(self.order[place]), self.order[place + 1 :]
         weakest = 0
         for size in range(self.k, min(2 * self.k - 1, n) + 1):
-            q, twice = size - 1, 2 * size
+            q, twice = size - 1, self._twice(size)
             if q > len(after):
                 break
             start = twice * (self.charge([row]) - int(self.multipliers[row]))
@@ -91,8 +97,8 @@ class SquareSearch(SeedSearch):
         return min(self.best, weakest)
 
     def _grow(self, rows: list[int], others: Ints, crossed: Ints, base: int, size: int) -> None:
-        """base: 2s times the reduced cost of the rows so far; crossed: of the others, their distances to them."""
-        q, twice = size - len(rows), 2 * size
+        """base: 2e times the reduced cost of the rows so far; crossed: of the others, their distances to them."""
+        q, twice = size - len(rows), self._twice(size)
         value = 2 * crossed - twice * self.multipliers[others] + self.sums[others, q - 1]
         order = np.argsort(value, kind="stable")
         value, others, crossed = value[order], others[order], crossed[order]

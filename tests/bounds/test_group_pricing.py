@@ -11,15 +11,15 @@ from kanon_milp.bounds.group_costs.pricing import SquarePricing
 from kanon_milp.bounds.rank_one_cuts import PricedCuts, RankOneCuts
 
 
-@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize(("k", "power"), [(1, 2), (2, 2), (3, 2), (2, 1), (3, 1)])
 @pytest.mark.parametrize("seed", range(8))
-def test_the_cheapest_group_of_each_seed_is_found(k: int, seed: int) -> None:
+def test_the_cheapest_group_of_each_seed_is_found(k: int, power: int, seed: int) -> None:
     random = np.random.default_rng([k, seed])
     n = int(random.integers(max(k, 2), 10))
     points = random.integers(0, 4, (n, 2)).astype(float)  # some of them equal
     distances = ((points[:, None] - points) ** 2).sum(axis=2)
     largest = min(2 * k - 1, n)
-    priced = SquarePricing(distances, k, largest)
+    priced = SquarePricing(distances, k, largest, power=power)
     multipliers = random.integers(0, 12, n) / 4
     cuts = RankOneCuts.of([([0, 1], [1, 1], 2), (list(range(min(n, 4))), [2, 1, 1, 1][: min(n, 4)], 3)])
     prices = random.integers(0, 8, 2) / 4
@@ -28,9 +28,8 @@ def test_the_cheapest_group_of_each_seed_is_found(k: int, seed: int) -> None:
     below = 0
     for size in range(k, largest + 1):
         for rows in itertools.combinations(order.tolist(), size):
-            cost = (
-                sum(distances[a, b] for a, b in itertools.combinations(rows, 2)) / size - multipliers[list(rows)].sum()
-            )
+            cost = sum(distances[a, b] for a, b in itertools.combinations(rows, 2)) / max(size - 2 + power, 1)
+            cost -= multipliers[list(rows)].sum()
             for (types, weights, denominator), price in zip(cuts.each(), prices, strict=True):
                 cost += price * (sum(p for i, p in zip(types, weights, strict=True) if i in rows) // denominator)
             best[rows[0]] = min(best[rows[0]], cost)  # the first row in this order is the seed

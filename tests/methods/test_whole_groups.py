@@ -115,7 +115,7 @@ def test_methods_that_are_for_other_problems_refuse_by_name() -> None:
         (points, "univariate", "only in one column"),
         (boxes, "vmdav", "only under the recoding microaggregation"),
         (l1, "univariate", "only in one column"),
-        (l1, "search", "only sums of squares around the mean"),
+        (l1, "search", "only around the mean, where it is least"),
     ):
         with pytest.raises(km.InputError, match=said):
             km.solve(problem, method=method)

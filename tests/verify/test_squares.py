@@ -23,9 +23,10 @@ def problem_of(n: int, k: int, seed: int, *, change: bool = False, **recoding: A
     return km.Problem(table, [km.KAnonymity(k)], km.Microaggregation(**recoding))
 
 
-@pytest.mark.parametrize(("k", "standardize"), [(2, True), (3, False)])
-def test_what_multipliers_prove_is_recomputed(k: int, standardize: bool, tmp_path: Path) -> None:
-    problem = problem_of(24, k, k, standardize=standardize)
+@pytest.mark.parametrize(("k", "standardize", "cost"), [(2, True, "sse"), (3, False, "sse"), (3, True, "l1")])
+def test_what_multipliers_prove_is_recomputed(k: int, standardize: bool, cost: str, tmp_path: Path) -> None:
+    recoding = {"standardize": standardize, "cost": cost, "center": "mean" if cost == "sse" else "median"}
+    problem = problem_of(24, k, k, **recoding)
     result = km.solve(problem, method="search", time_limit=60)
     certificate = result.certify()
     certificate.write(tmp_path / "bound.json")
@@ -44,12 +45,13 @@ def test_what_multipliers_prove_is_recomputed(k: int, standardize: bool, tmp_pat
         {**data, "problem": {**data["problem"], "requirements": [{**data["problem"]["requirements"][0], "k": k + 1}]}},
         {**data, "problem": {**data["problem"], "recoding": {**data["problem"]["recoding"], "standardize": None}}},
         {**data, "multipliers": data["multipliers"][1:]},
+        {**data, "problem": {**data["problem"], "recoding": {**data["problem"]["recoding"], "cost": "sum"}}},
         {**data, "version": 4},
     ]
     for each in forged:
         assert not check_certificate(problem, each).valid
-    assert not check_certificate(problem_of(24, k, k, change=True, standardize=standardize), data).valid
-    assert not check_certificate(problem_of(24, k + 1, k, standardize=standardize), data).valid
+    assert not check_certificate(problem_of(24, k, k, change=True, **recoding), data).valid
+    assert not check_certificate(problem_of(24, k + 1, k, **recoding), data).valid
 
 
 def test_lowered_cut_multipliers_prove_less() -> None:

@@ -1,12 +1,12 @@
-"""The certificate of a bound on costs of whole groups (sums of squares, boxes): version 6 of the format.
+"""The certificate of a bound on costs of whole groups (microaggregation, boxes): version 6 of the format.
 
 As version 4 (`kanon_milp.bounds.certificate`), but for this: `multipliers` are of the rows, equal ones one after the
 other, in the order of the text that the hash is of, and `rank_one_rows` count these; there are no `counting_rows`. The
 `problem` has, in place of columns and patterns,
 
-recoding            {"kind": "microaggregation", "cost": "sse", "standardize": true or false, "weights": by column}
+recoding            {"kind": "microaggregation", "cost": "sse" or "l1", "standardize": true or false, "weights": by column}
 
-whatever the centre is: around the mean a group loses least; or {"kind": "boxes", "hierarchies": hash by column (null:
+whatever the centre is: around the mean or the median a group loses least; or {"kind": "boxes", "hierarchies": hash by column (null:
 intervals or sets), "weights": by column}. `kanon_milp.verify.seeds` has what is proven, and why.
 """
 
@@ -54,7 +54,7 @@ def certify_groups(problem: Problem, dual: CostDual | None, limit: Limit = NO_LI
         }
         more: dict[str, Any] = {"kind": "boxes", "hierarchies": hashes}
     else:
-        more = {"kind": "microaggregation", "cost": "sse", "standardize": recoding.standardize}
+        more = {"kind": "microaggregation", "cost": recoding.cost, "standardize": recoding.standardize}
     described = {
         "quasi_identifiers": list(problem.table.quasi_identifiers),
         "sensitive": list(problem.table.sensitive),

@@ -79,7 +79,7 @@ class GroupPricing(Protocol):
         ...
 
     def costs(self, rows: Ints32) -> Floats:
-        """Of groups, in floating point. rows: (C, largest), -1 for none."""
+        """Of groups, or less, in floating point. rows: (C, largest), -1 for none."""
         ...
 
     def exact_costs(self, rows: Ints32) -> Ints:
@@ -92,17 +92,24 @@ class GroupPricing(Protocol):
 
 
 class SquarePricing:
-    """By the sum of squares.
+    """By the sum of squares, or by absolute deviations: Σ over the pairs of rows of D / e, e = s or s - 1 for s rows.
 
-    distances: squared distances of all rows, weights included, float64 (n, n), symmetric. exact: the same in 1 /
-    `units`, rounded down, int64. For n rows that is 16 n² bytes.
+    Around the mean, squares come to that. Of the deviations around the median D / (s - 1) is what groups of up to three
+    rows cost, and no more than what larger ones do: of s values in order, the i-th from either end are a_i apart, and
+    these have Σ a_i of deviations, and Σ (s + 1 - 2i) a_i between all pairs.
+
+    distances: of all rows, weights included, float64 (n, n), symmetric. exact: the same in 1 / `units`, rounded down,
+    int64. For n rows that is 16 n² bytes. twice: 2e for each number of rows, int64 (largest + 1,).
     """
 
     def __init__(
-        self, distances: Floats, smallest: int, largest: int, unit: Fraction = Fraction(1), near: int = 300
-    ) -> None:
-        """distances: not above the true ones, of which they are nearest in floating point; in `unit`."""
+        self, distances: Floats, smallest: int, largest: int, unit: Fraction = Fraction(1), power: int = 2,
+        near: int = 300,
+    ) -> None:  # fmt: skip
+        """distances: not above the true ones, of which they are nearest in floating point; in `unit`. power: of them,
+        2 for squares, 1 for absolute deviations."""
         self.distances, self.smallest, self.largest = distances, smallest, largest
+        self.twice = 2 * np.maximum(np.arange(largest + 1) - (power == 1), 1)
         self.n, self.unit = len(distances), unit
         most = float(distances.max(initial=0.0))
         self.units = 1 << max(min(60 - math.frexp(4.0 * max(most, 1.0) * largest * largest)[1], 30), 0)
@@ -122,7 +129,7 @@ class SquarePricing:
             self.exact_sums[i, 1 : most_others + 1] = np.cumsum(self.exact[i, order[:most_others]])
         # a row of a group of s rows has at least its s - 1 smallest D, half of each of them
         sizes = np.arange(smallest, min(largest, self.n) + 1)
-        self.start = (self.sums[:, sizes - 1] / (2 * sizes)).min(axis=1) if len(sizes) else np.zeros(self.n)
+        self.start = (self.sums[:, sizes - 1] / self.twice[sizes]).min(axis=1) if len(sizes) else np.zeros(self.n)
 
     def first(self) -> Ints32:
         """Each row with its nearest ones."""
@@ -135,13 +142,13 @@ class SquarePricing:
         return np.concatenate(found)
 
     def costs(self, rows: Ints32) -> Floats:
-        """Σ D / s of groups."""
-        each: Floats = _sum_of_pairs(self.distances, rows) / np.maximum((rows >= 0).sum(axis=1), 1)
+        """As `GroupPricing` says."""
+        each: Floats = _sum_of_pairs(self.distances, rows) / (self.twice[(rows >= 0).sum(axis=1)] // 2)
         return each
 
     def exact_costs(self, rows: Ints32) -> Ints:
         """As `GroupPricing` says."""
-        each: Ints = _sum_of_pairs(self.exact, rows) // np.maximum((rows >= 0).sum(axis=1), 1)
+        each: Ints = _sum_of_pairs(self.exact, rows) // (self.twice[(rows >= 0).sum(axis=1)] // 2)
         return each
 
     def __call__(
@@ -153,7 +160,7 @@ class SquarePricing:
         rank = np.empty(self.n, np.int64)
         rank[order] = np.arange(self.n)
         search = FloatSquareSearch(
-            self.distances, self.sums, self.near, self.smallest, self.largest, multipliers, cuts, rank, columns
+            self.distances, self.sums, self.near, self.smallest, self.twice, multipliers, cuts, rank, columns
         )
         search.share = share
         asked = order if seeds is None else seeds
@@ -165,7 +172,7 @@ class SquarePricing:
         rank = np.empty(self.n, np.int64)
         rank[order] = np.arange(self.n)
         search = IntSquareSearch(
-            self.exact, self.exact_sums, self.near, self.smallest, self.largest, multipliers, cuts, rank, 1
+            self.exact, self.exact_sums, self.near, self.smallest, self.twice, multipliers, cuts, rank, 1
         )
         search.share = 1
         found = _of_seeds(search, order, self.n, 0, nodes, limit)
