@@ -35,7 +35,7 @@ def build_compact(instance: GroupInstance) -> pyo.ConcreteModel:
     Raises InputError for costs that do not split, requirements of more than sizes, and too many rows.
     """
     cost, n, points = instance.cost, len(instance.of_row), instance.points
-    if not isinstance(cost, NumericCost) or instance.most is None or points is None:
+    if not (isinstance(cost, NumericCost) and cost.splits and instance.problem.size_only) or points is None:
         raise InputError(
             "the compact model is for microaggregation around the mean (sse) or the median (l1) under sizes of groups "
             "alone; build the model groups"
@@ -43,7 +43,7 @@ def build_compact(instance: GroupInstance) -> pyo.ConcreteModel:
     if n > MOST_ROWS:
         raise InputError(f"the compact model is for up to {MOST_ROWS} rows, and the table has {n:,}")
     m = pyo.ConcreteModel(name=instance.problem.name)
-    sizes = [s for s in range(instance.least, instance.most + 1) for _ in range(n // s)]
+    sizes = [s for s in range(instance.least, 2 * instance.least) for _ in range(n // s)]
     m.ROWS = pyo.RangeSet(n)
     m.SLOTS = pyo.RangeSet(len(sizes))
     m.size = pyo.Param(m.SLOTS, initialize=dict(enumerate(sizes, 1)))

@@ -6,7 +6,7 @@ cdef Py_ssize_t PASSES
 
 cdef class SquareSearch:
     cdef readonly const int[:, ::1] near
-    cdef readonly const long long[::1] begins, cut_of, weight_of, denominators, rank, twice
+    cdef readonly const long long[::1] begins, cut_of, weight_of, denominators, rank, twice, value_of
     cdef readonly long long smallest, largest, columns
     cdef public long long nodes, stamp, count, few
     cdef long long[::1] held, mark, length, at, chosen, order, other

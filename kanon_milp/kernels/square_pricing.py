@@ -1,4 +1,4 @@
-"""The cheapest groups where a group of s rows costs Σ_{x<y} D_xy / e_s: e_s = s for sums of squares, D squared distances.
+"""The cheapest groups where one of s rows costs Σ_{x<y} D_xy / e_s: e_s = s, D squared distances for sums of squares.
 
 Of a group with rows P, multipliers λ of rows and ν ≥ 0 of rank-1 cuts the reduced cost, times 2e_s, is
 
@@ -12,6 +12,8 @@ depth-first. With p rows placed, and q = s - p to come, a further row x is worth
 and the group at least what the placed rows cost and the q smallest v. Rows with v so high that this is not below what
 is looked for are left out; at the root, the sums of smallest D are taken among the rows that are left, and again. Terms
 of cuts never fall when rows are added. In integers everything is exact.
+
+No two rows of a group have the same value, where rows have some.
 """
 
 from __future__ import annotations
@@ -37,10 +39,9 @@ class SquareSearch:
 
     near: int32 (n, w), the nearest other rows of each row, nearest first. begins, cut_of, weight_of, denominators: of
     `PricedCuts`. rank: place of each row in the order of seeds. smallest, largest: rows of a group. twice: 2e_s, int64
-    (largest + 1,). nodes: left of a
-    seed. held: Σ p a of each cut in the group so far. By depth: rows that may come, how many, which is next; the row
-    that was placed last. few: number of values in `least`, the smallest v. count, rows: columns of a seed so far, and
-    their rows, -1 for none.
+    (largest + 1,). value_of: int64 (n,), different in the rows of a group. nodes: left of a seed. held: Σ p a of each
+    cut in the group so far. By depth: rows that may come, how many, which is next; the row that was placed last. few:
+    number of values in `least`, the smallest v. count, rows: columns of a seed so far, and their rows, -1 for none.
     """
 
     near: Ints32
@@ -52,6 +53,7 @@ class SquareSearch:
     smallest: int
     largest: int
     twice: Ints
+    value_of: Ints
     columns: int
     nodes: int
     few: int
@@ -67,9 +69,12 @@ class SquareSearch:
     count: int
     rows: Ints32
 
-    def __init__(self, near: Ints32, smallest: int, twice: Ints, cuts: Any, rank: Ints, columns: int) -> None:
+    def __init__(
+        self, near: Ints32, smallest: int, twice: Ints, value_of: Ints, cuts: Any, rank: Ints, columns: int
+    ) -> None:
         n, largest, deep = len(near), len(twice) - 1, len(twice)
-        self.twice, self.near, self.smallest, self.largest, self.columns, self.rank = twice, near, smallest, largest, columns, rank
+        self.near, self.smallest, self.largest, self.columns, self.rank = near, smallest, largest, columns, rank
+        self.twice, self.value_of = twice, value_of
         self.begins, self.cut_of, self.weight_of, self.denominators = cuts[:4]
         self.held = np.zeros(len(self.denominators), np.int64)
         self.mark, self.order, self.other = np.zeros((3, n + 1), np.int64)
@@ -106,10 +111,10 @@ class FloatSquareSearch(SquareSearch):
     fence: float
 
     def __init__(
-        self, distances: Floats, sums: Floats, near: Ints32, smallest: int, twice: Ints, multipliers: Floats,
-        cuts: Any, rank: Ints, columns: int,
+        self, distances: Floats, sums: Floats, near: Ints32, smallest: int, twice: Ints,
+        value_of: Ints, multipliers: Floats, cuts: Any, rank: Ints, columns: int,
     ) -> None:  # fmt: skip
-        super().__init__(near, smallest, twice, cuts, rank, columns)
+        super().__init__(near, smallest, twice, value_of, cuts, rank, columns)
         self.distances, self.sums, self.multipliers, self.prices = distances, sums, multipliers, cuts[4]
         n, largest, deep = len(near), len(twice) - 1, len(twice)
         self.values, self.crossed = np.zeros((2, deep, n + 1))
@@ -145,10 +150,10 @@ class IntSquareSearch(SquareSearch):
     fence: int
 
     def __init__(
-        self, distances: Ints, sums: Ints, near: Ints32, smallest: int, twice: Ints, multipliers: Ints,
-        cuts: Any, rank: Ints, columns: int,
+        self, distances: Ints, sums: Ints, near: Ints32, smallest: int, twice: Ints,
+        value_of: Ints, multipliers: Ints, cuts: Any, rank: Ints, columns: int,
     ) -> None:  # fmt: skip
-        super().__init__(near, smallest, twice, cuts, rank, columns)
+        super().__init__(near, smallest, twice, value_of, cuts, rank, columns)
         self.distances, self.sums, self.multipliers, self.prices = distances, sums, multipliers, cuts[4]
         n, largest, deep = len(near), len(twice) - 1, len(twice)
         self.values, self.crossed = np.zeros((2, deep, n + 1), np.int64)
@@ -217,7 +222,7 @@ def _root(s: Search, seed: int, size: int, listed: bool) -> None:
     q, m, twice = size - 1, 0, s.twice[size]
     s.few = 0
     for x in range(len(s.rank)):
-        if s.rank[x] > s.rank[seed]:
+        if s.rank[x] > s.rank[seed] and s.value_of[x] != s.value_of[seed]:
             s.value = 2 * s.distances[seed, x] - twice * s.multipliers[x] + s.sums[x, q - 1]
             if listed:
                 s.items[0, m], s.values[0, m] = x, s.value
@@ -374,6 +379,8 @@ def _descend(s: Search, depth: int, size: int) -> bool:
         if s.values[depth, e] >= fence and e > j + q:
             break
         y = s.items[depth, e]
+        if s.value_of[y] == s.value_of[x]:
+            continue
         cross = s.crossed[depth, e] + s.distances[x, y]
         s.value = 2 * cross - twice * s.multipliers[y] + s.inner[y, q - 1]
         s.items[t, m], s.crossed[t, m], s.values[t, m] = y, cross, s.value

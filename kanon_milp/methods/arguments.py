@@ -220,12 +220,16 @@ def _not_covered(requirement: Requirement) -> str:
 
 
 def not_points(problem: Problem) -> str:
-    """For methods that look at rows as points; empty if nothing is in the way."""
+    """For methods that look at rows as points, and at sizes of groups; empty if nothing is in the way."""
+    return _other_costs(problem) or more_than_sizes(problem)
+
+
+def _other_costs(problem: Problem) -> str:
     if isinstance(problem.group_cost, OwnCost):
         return f"of the group cost {problem.group_cost.own.name} nothing is known but what groups cost"
     if not isinstance(problem.group_cost, NumericCost):
         return "rows are points only under the recoding microaggregation"
-    return more_than_sizes(problem)
+    return ""
 
 
 def not_boxes(problem: Problem) -> str:
@@ -238,11 +242,11 @@ def not_boxes(problem: Problem) -> str:
 def not_priced(problem: Problem) -> str:
     """For the bounds on microaggregation and boxes; empty if nothing is in the way."""
     if isinstance(problem.group_cost, BoxPenalty):
-        return more_than_sizes(problem)
-    if reason := not_points(problem):
+        return groups_not_merging(problem)
+    if reason := _other_costs(problem) or groups_not_merging(problem):
         return reason
-    assert isinstance(problem.group_cost, NumericCost)
     cost = problem.group_cost
+    assert isinstance(cost, NumericCost)
     return "" if cost.splits else f"{cost.words} is bounded only around the {cost.natural}, where it is least"
 
 

@@ -33,6 +33,7 @@ from kanon_milp.methods.scheduler import run_phases
 from kanon_milp.presolve.boxes import BoxCosts
 from kanon_milp.presolve.whole_groups import GroupInstance
 from kanon_milp.problem.group_costs import NumericCost
+from kanon_milp.problem.group_costs.base import rows_of
 from kanon_milp.problem.group_costs.boxes import BoxPenalty
 from kanon_milp.solvers.model import LinearModel
 from kanon_milp.system.arrays import Floats, Ints, Ints32
@@ -67,16 +68,16 @@ class GroupSearchParams:
 
 def pricing_of(instance: GroupInstance, loss: Fraction, limit: Limit) -> GroupPricing | None:
     """What prices the groups of an instance, None where nothing does. loss: of a table, for the scale."""
-    points, most = instance.points, instance.most
-    if isinstance(instance.cost, BoxPenalty) and most is not None:
-        largest = min(most, len(instance.of_row))
+    points = instance.points
+    if isinstance(instance.cost, BoxPenalty):
+        largest = min(2 * instance.least - 1, len(instance.of_row))
         return BoxPricing(BoxCosts.of(instance.cost, largest), instance.least, largest, limit)
-    if points is None or not instance.problem.size_only:
+    if points is None:
         return None
     unit = power_of_two(loss / max(len(instance.of_row), 1))
     distances = points.below[np.ix_(points.of_row, points.of_row)] / float(unit)
-    largest = min(2 * instance.least - 1 if most is None else most, len(instance.of_row))
-    return SquarePricing(distances, instance.least, largest, unit, points.power)
+    largest = min(2 * instance.least - 1, len(instance.of_row))
+    return SquarePricing(distances, instance.least, largest, unit, points.power, instance.differing)
 
 
 def power_of_two(value: Fraction) -> Fraction:
@@ -135,10 +136,27 @@ class GroupKnown(Known):
         return max(float(self.best.cost / self.unit) - self.bound.value, 0.0)
 
     def table(self) -> Ints32:
-        """The groups of the best table that are no larger than pricing knows them; others divided in order."""
+        """The groups of the best table that are no larger than pricing knows them; others in parts."""
         assert self.best is not None
-        assert self.bound is not None or self.groups.most is not None
-        return rows_of_table(self.best.group, self.groups.least, self.largest)  # type: ignore[attr-defined]
+        return rows_of_table(self.best.group, self.groups, self.largest)  # type: ignore[attr-defined]
+
+    @property
+    def exact(self) -> bool:
+        """Whether groups are priced that have all that is required. Else all of κ rows are, which a group has as parts,
+        and tables are not made of these."""
+        return self.groups.problem.size_only or (self.groups.points is not None and self.groups.differing is not None)
+
+    def held(self, rows: Ints32) -> Ints32:
+        """Those of some groups that can be priced."""
+        if self.groups.problem.size_only or not self.exact:
+            return rows
+        return rows[[self.groups.holds(each[each >= 0].astype(np.int64)) for each in rows]]
+
+    def rose(self) -> None:
+        """Note that the bound was raised, after which tables are looked for, where they can be."""
+        self.raised += 1
+        if not self.exact:
+            self.tabled = self.raised
 
     @property
     def step(self) -> Fraction:
@@ -180,16 +198,24 @@ class GroupKnown(Known):
         group: Ints = np.empty(len(self.groups.of_row), np.int64)
         for g, rows in enumerate(table):
             group[rows[rows >= 0]] = g
-        self.tracker.better(self.groups.table(group))
+        self.better(group)
         return group
 
+    def better(self, group: Ints) -> None:
+        """Take a table if it has what is required and is better. group: int64 (n,), of each row."""
+        table = self.groups.table(group)
+        if self.groups.problem.size_only or self.groups.satisfies(table):
+            self.tracker.better(table)
 
-def rows_of_table(group: Ints, least: int, largest: int) -> Ints32:
-    """Groups as rows of an array, -1 for none; larger ones divided into parts of `least` rows or more."""
+
+def rows_of_table(group: Ints, groups: GroupInstance, largest: int) -> Ints32:
+    """Groups as rows of an array, -1 for none; larger ones dealt out, in order of their sensitive values, to parts of κ
+    rows or more."""
     found = []
-    for g in np.unique(group):
-        rows = np.flatnonzero(group == g)
-        parts = np.array_split(rows, max(len(rows) // least, 1)) if len(rows) > largest else [rows]
+    for each in rows_of(group):
+        rows = each[np.argsort(groups.sensitive_value[each], kind="stable")]
+        count = len(rows) // groups.least if len(rows) > largest else 1
+        parts = (rows[j::count] for j in range(count))
         found += [np.pad(part, (0, largest - len(part)), constant_values=-1) for part in parts]
     return np.array(found, np.int32)
 
@@ -231,8 +257,14 @@ class FirstTables(_GroupPhase):
             _moved(known, known.best.group, short.share(0.5))  # type: ignore[union-attr]
             group = None if short.over else k_member(known.groups, short.share(0.5))
             if group is not None:
-                group = improved_boxes(boxes, group, k, params.passes, short)
-                known.tracker.better(known.groups.table(group))
+                known.better(group)
+                _moved(known, group, short)
+            return
+        if not known.groups.problem.size_only:
+            group = k_member(known.groups, limit.share(known.params.first))
+            for each in (known.groups.one_group, None if group is None else known.groups.table(group)):
+                if each is not None:
+                    known.tracker.better(each)
             return
         points = scaled(cost)
         known.tracker.better(known.groups.table(mdav(points, k, cost.power, short)))
@@ -271,7 +303,7 @@ class GroupColumns(_GroupPhase):
             else:
                 priced = pricing_of(known.groups, known._cost, part)
                 if priced is not None:
-                    first = np.concatenate([known.table(), priced.first()])
+                    first = np.concatenate([known.table(), known.held(priced.first())])
                     known.bound = CostBound(priced, first, part, known.session.parameters)
                     known.prove()
         if known.bound is None:
@@ -279,7 +311,7 @@ class GroupColumns(_GroupPhase):
             return
         known.bound.converge(part)
         known.prove()
-        known.raised += 1
+        known.rose()
 
 
 class GroupCuts(_GroupPhase):
@@ -300,7 +332,8 @@ class GroupCuts(_GroupPhase):
         before = bound.value
         more = bound.cut(part, lambda _: None, float(known._cost / known.unit), known.params.rounds)
         known.prove()
-        known.raised += int(bound.value > before)
+        if bound.value > before:
+            known.rose()
         known.more = more or part.over  # what the limit has ended goes on where it was
 
 
@@ -312,7 +345,7 @@ class GroupDives(_GroupPhase):
     def applies(self, known: Known) -> bool:
         """Whenever the bound has risen, before neighbourhoods."""
         known = _of(known)
-        return known.bound is not None and known.dived < known.raised and known.raised > 0
+        return known.bound is not None and known.dived < known.raised and known.raised > 0 and known.exact
 
     def run(self, known: Known, limit: Limit) -> None:
         """Each after the first with other groups, for which shares are changed at random."""
@@ -331,7 +364,7 @@ class GroupDives(_GroupPhase):
             known.dives, known.found = known.dives + 1, np.concatenate([known.found, dive.found])
             if table is not None:
                 found = known.offer(table)
-                known.found = np.concatenate([known.found, table, _moved(known, found, part)])
+                known.found = np.concatenate([known.found, known.held(table), _moved(known, found, part)])
 
 
 class GroupTables(_GroupPhase):
@@ -342,7 +375,7 @@ class GroupTables(_GroupPhase):
     def applies(self, known: Known) -> bool:
         """Whenever the bound has risen, and for as long as there is time once all else is done."""
         known = _of(known)
-        if known.bound is None or known.raised == 0:
+        if known.bound is None or known.raised == 0 or not known.exact:
             return False
         return known.tabled < known.raised or (not known.more and known.over)
 
@@ -385,12 +418,14 @@ class GroupTables(_GroupPhase):
 def _moved(known: GroupKnown, group: Ints, limit: Limit) -> Ints32:
     """Moves and exchanges of rows; the groups of the table found."""
     cost, params, least = known.groups.cost, known.get(VmdavParams), known.groups.least
+    if not known.groups.problem.size_only:
+        return known.table()
     if isinstance(cost, NumericCost) and cost.power == 2:
         group = improved(scaled(cost), group, least, params.passes, limit)
     elif isinstance(cost, BoxPenalty):
         group = improved_boxes(BoxCosts.of(cost, 2 * least), group, least, params.passes, limit)
     known.tracker.better(known.groups.table(group))
-    return rows_of_table(group, least, known.largest)
+    return rows_of_table(group, known.groups, known.largest)
 
 
 class AllGroups(_GroupPhase):
@@ -401,7 +436,8 @@ class AllGroups(_GroupPhase):
     def applies(self, known: Known) -> bool:
         """Once there are no more cuts, where column generation has come to its end."""
         known = _of(known)
-        return known.bound is not None and not known.more and not known.over and known.tabled == known.raised
+        ready = known.bound is not None and not known.more and known.tabled == known.raised
+        return ready and not known.over and known.exact
 
     def run(self, known: Known, limit: Limit) -> None:
         """A table that loses less than the best one has groups with a reduced cost below the gap alone."""

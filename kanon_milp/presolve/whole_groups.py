@@ -17,7 +17,7 @@ from kanon_milp.presolve.instance import compress_table, table_as_group, types_o
 from kanon_milp.presolve.row_types import RowTypes
 from kanon_milp.problem.group_costs import GroupCost, NumericCost
 from kanon_milp.problem.group_costs.base import rows_of
-from kanon_milp.problem.privacy.base import least_rows, satisfies
+from kanon_milp.problem.privacy.base import facts_of, is_size_only, least_rows, satisfies
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.records import Group
 from kanon_milp.system.arrays import Floats, Ints
@@ -141,9 +141,10 @@ class GroupInstance:
 
     @property
     def most(self) -> int | None:
-        """2κ - 1, the rows of a group that are enough for an optimum, where the cost splits and only sizes are required
-        (a part may lack a value that is required); else None, and groups may have any size from κ."""
-        return 2 * self.least - 1 if self.cost.splits and self.problem.size_only else None
+        """2κ - 1, the rows of a group that are enough for an optimum, where the cost splits, and only sizes are required,
+        or what parts can have as well (`differing`); else None, and groups may have any size from κ."""
+        parts = self.problem.size_only or self.differing is not None
+        return 2 * self.least - 1 if self.cost.splits and parts else None
 
     def table(self, group: Ints) -> GroupTable:
         """These groups with their cost. group: int64 (n,), any numbers."""
@@ -181,6 +182,24 @@ class GroupInstance:
             return np.zeros(len(self.of_row), dtype=np.int64)
         _, number = np.unique(self.types.star_codes, axis=0, return_inverse=True)
         return number.reshape(-1)[self.of_row].astype(np.int64)
+
+    @cached_property
+    def differing(self) -> Ints | None:
+        """The sensitive value of each row, int64 (n,), where a group has what is required exactly if it has κ rows or
+        more and no value has more than a κ-th of them (frequency l-diversity with k ≤ l); else None.
+
+        Such a group of s rows, in order of their values and dealt out one by one to ⌊s/κ⌋ parts, has parts of κ rows or
+        more in which all values differ, since none has more than ⌊s/κ⌋ rows.
+        """
+        problem, share = self.problem, Fraction(1, self.least)
+        facts = [each for one in problem.requirements for each in facts_of(one, self.table_group)]
+        known = all(is_size_only(one) or facts_of(one, self.table_group) for one in problem.requirements)
+        if len(problem.attributes) != 1 or not known or not all(each.complete for each in facts):
+            return None
+        values = self.types.domains[-1]
+        upper = [min(each.upper.get(value, Fraction(1)) for each in facts) for value in values]
+        others = any(each.lower or each.emd or each.different > self.least for each in facts)
+        return None if others or set(upper) != {share} else self.sensitive_value
 
     @cached_property
     def points(self) -> PointCosts | None:

@@ -2,8 +2,8 @@
 
 A group of s rows loses Σ_{x<y} d(x, y) / e: of squares around the mean with e = s and the weighted squared distances d.
 Of absolute deviations around the median it loses no less than that with e = s - 1: in a column, of s values in order,
-Σ a_i where the i-th ones from either end are a_i apart, and d adds up to Σ (s + 1 - 2i) a_i. A group that is larger than 2k - 1 rows
-loses no less than two parts of it of k rows or more, so tables of groups of k to 2k - 1 rows are enough.
+Σ a_i where the i-th ones from either end are a_i apart, and d adds up to Σ (s + 1 - 2i) a_i. A group of more than
+2k - 1 rows loses no less than two parts of it of k rows or more, so groups of k to 2k - 1 rows are enough.
 
 Distances are rounded down to integers, which lowers what is proven (`kanon_milp.verify.seeds`). Groups are looked for
 row by row and size by size, depth first: with rows P placed and q to come, a further row x adds 2 Σ_{y in P} d(x, y) -

@@ -78,9 +78,8 @@ def test_a_solver_finds_the_least_of_all_partitions(seed: int) -> None:
     for known in (tables[0], tables[-1]):
         found: list[Any] = []
         table = np.array([of[each] for each in known[1]])
-        least, answer = solved_partitions(groups, known[0], table, GroupProofParameters(), solve, found.append)
+        least, _ = solved_partitions(groups, known[0], table, GroupProofParameters(), solve, found.append)
         assert least == tables[0][0]
-        assert answer.solved or answer.infeasible
         assert min([known[0], *map(groups.cost, found)]) == tables[0][0]
 
 

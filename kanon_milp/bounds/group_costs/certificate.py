@@ -4,10 +4,11 @@ As version 4 (`kanon_milp.bounds.certificate`), but for this: `multipliers` are 
 other, in the order of the text that the hash is of, and `rank_one_rows` count these; there are no `counting_rows`. The
 `problem` has, in place of columns and patterns,
 
-recoding            {"kind": "microaggregation", "cost": "sse" or "l1", "standardize": true or false, "weights": by column}
+recoding            {"kind": "microaggregation", "cost": "sse" or "l1", "standardize": true or false, "weights": by
+                    column}
 
-whatever the centre is: around the mean or the median a group loses least; or {"kind": "boxes", "hierarchies": hash by column (null:
-intervals or sets), "weights": by column}. `kanon_milp.verify.seeds` has what is proven, and why.
+whatever the centre is: around the mean or the median a group loses least; or {"kind": "boxes", "hierarchies": hash by
+column (null: intervals or sets), "weights": by column}. `kanon_milp.verify.seeds` has what is proven, and why.
 """
 
 from __future__ import annotations

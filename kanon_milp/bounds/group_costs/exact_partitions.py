@@ -162,8 +162,8 @@ def solved_partitions(
     params: GroupProofParameters,
     solve: Callable[[LinearModel, Floats], Answer],
     on_better: OnBetter = lambda _: None,
-) -> tuple[Fraction, Answer]:
-    """What no table of these groups costs less than, or `best` where none is below that; and the solver's last word.
+) -> tuple[Fraction, tuple[Backing, ...]]:
+    """What no table of these groups costs less than, or `best` where none is below that; and who stands behind it.
 
     table: the groups of a table that costs `best`, int64, to begin with. on_better: as above.
     """
@@ -172,14 +172,16 @@ def solved_partitions(
         most = groups.below(best)
         part = most // RANGE + 1
         within = np.array([c for c, each in enumerate(groups.reduced) if each <= most], np.int64)
+        if not len(within):
+            return best, ("own bound",)
         costs = np.array([groups.reduced[c] // part for c in within.tolist()], np.int64)
         answer = solve(_other_tables(groups, within, costs, tables), np.isin(within, tables[-1]).astype(np.float64))
         if answer.infeasible:
-            return best, answer
+            return best, answer.backed_by
         if answer.bound is not None:
             least = max(least, groups.bound + answer.bound * part * groups.unit)
         if least >= best or answer.x is None or not answer.optimal or len(tables) > params.tables:
-            return min(least, best), answer
+            return min(least, best), answer.backed_by
         found = within[answer.x > 0.5]
         tables.append(found)
         if groups.cost(found) < best:
@@ -207,14 +209,13 @@ def least_cost(
         best, complete = better_partition(groups, best, params, limit.share(params.share), keep)
         if complete:
             return best, ("own bound",)
-    least, answer = solved_partitions(groups, best, found[-1], params, solve, on_better)
-    return least, answer.backed_by
+    return solved_partitions(groups, best, found[-1], params, solve, on_better)
 
 
 def _other_tables(groups: Groups, within: Ints, costs: Ints, tables: Sequence[Ints]) -> LinearModel:
     """The cheapest table of some groups that is none of these, each of which has a group that it does not have."""
     whole = [table for table in tables if len(table) and np.isin(table, within).all()]
-    rows = sp.csr_array(np.array([np.isin(within, table) for table in whole]).reshape(-1, len(within)) * 1.0)
+    rows = sp.csr_array(np.array([np.isin(within, table) for table in whole]).reshape(len(whole), len(within)) * 1.0)
     others = Constraints(rows, np.full(len(whole), -np.inf), np.array([len(table) - 1.0 for table in whole]))
     return set_partitioning(
         _members(groups.rows[within], groups.n), costs, np.ones(groups.n), np.ones(len(within)), others

@@ -104,11 +104,12 @@ class SquarePricing:
 
     def __init__(
         self, distances: Floats, smallest: int, largest: int, unit: Fraction = Fraction(1), power: int = 2,
-        near: int = 300,
+        value_of: Ints | None = None, near: int = 300,
     ) -> None:  # fmt: skip
         """distances: not above the true ones, of which they are nearest in floating point; in `unit`. power: of them,
-        2 for squares, 1 for absolute deviations."""
+        2 for squares, 1 for absolute deviations. value_of: int64 (n,), must differ in the rows of a group."""
         self.distances, self.smallest, self.largest = distances, smallest, largest
+        self.value_of = np.arange(len(distances)) if value_of is None else value_of
         self.twice = 2 * np.maximum(np.arange(largest + 1) - (power == 1), 1)
         self.n, self.unit = len(distances), unit
         most = float(distances.max(initial=0.0))
@@ -160,8 +161,9 @@ class SquarePricing:
         rank = np.empty(self.n, np.int64)
         rank[order] = np.arange(self.n)
         search = FloatSquareSearch(
-            self.distances, self.sums, self.near, self.smallest, self.twice, multipliers, cuts, rank, columns
-        )
+            self.distances, self.sums, self.near, self.smallest, self.twice, self.value_of, multipliers, cuts, rank,
+            columns,
+        )  # fmt: skip
         search.share = share
         asked = order if seeds is None else seeds
         return _of_seeds(search, asked, self.n, below, nodes, limit)
@@ -172,11 +174,10 @@ class SquarePricing:
         rank = np.empty(self.n, np.int64)
         rank[order] = np.arange(self.n)
         search = IntSquareSearch(
-            self.exact, self.exact_sums, self.near, self.smallest, self.twice, multipliers, cuts, rank, 1
+            self.exact, self.exact_sums, self.near, self.smallest, self.twice, self.value_of, multipliers, cuts, rank, 1
         )
         search.share = 1
-        found = _of_seeds(search, order, self.n, 0, nodes, limit)
-        return int(found.least.sum())
+        return int(_of_seeds(search, order, self.n, 0, nodes, limit).least.sum())
 
 
 def _sum_of_pairs(of_pair: NDArray[Any], rows: Ints32) -> NDArray[Any]:

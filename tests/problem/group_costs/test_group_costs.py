@@ -10,6 +10,9 @@ from statistics import median
 import numpy as np
 import polars as pl
 import pytest
+from effort import examples
+from group_cases import GroupCase, group_cases
+from hypothesis import given, settings
 
 import kanon_milp as km
 from kanon_milp.presolve.whole_groups import GroupInstance
@@ -129,3 +132,21 @@ def test_what_only_rows_have_is_refused() -> None:
         table = km.Table.from_frame(pl.DataFrame(VALUES), list(VALUES))
         with pytest.raises(km.InputError, match="not supported with the recoding microaggregation"):
             km.Problem(table, km.KAnonymity(2), km.Microaggregation(), **changed)
+
+
+@given(group_cases(boxes=True))
+@settings(max_examples=examples(1000, 10))
+def test_a_triple_costs_half_of_its_pairs_or_more(case: GroupCase) -> None:
+    """The condition under which groups of two and three rows are chosen in polynomial time, for costs that split."""
+    bound = case.problem().group_cost
+    assert bound is not None
+    for triple in combinations(range(case.n), 3):
+        pairs = [bound.exact(np.array(pair)) for pair in combinations(triple, 2)]
+        assert not bound.splits or sum(pairs) <= 2 * bound.exact(np.array(triple))
+
+
+def test_squares_around_a_member_are_no_simplex_matching() -> None:
+    bound = problem(km.Microaggregation(center="member"), {"a": ["0", "1", "2"]}).group_cost
+    assert bound is not None
+    pairs = [bound.exact(np.array(pair)) for pair in combinations(range(3), 2)]
+    assert sum(pairs) > 2 * bound.exact(np.array([0, 1, 2]))
