@@ -141,8 +141,8 @@ class GroupInstance:
 
     @property
     def most(self) -> int | None:
-        """2κ - 1, the rows of a group that are enough for an optimum, where the cost splits, and only sizes are required,
-        or what parts can have as well (`differing`); else None, and groups may have any size from κ."""
+        """2κ - 1, the rows of a group that are enough for an optimum where the cost splits, and only sizes are required
+        or what parts have as well (`differing`); else None, and groups may have any size from κ."""
         parts = self.problem.size_only or self.differing is not None
         return 2 * self.least - 1 if self.cost.splits and parts else None
 
