@@ -22,6 +22,7 @@ cdef class FloatSquareSearch(SquareSearch):
     cdef readonly double[::1] reduced
     cdef public double below, best, lowest, share
     cdef double paid, value, fence
+    @cython.locals(found=double)
     cpdef double of_size(self, double value, long long size) noexcept nogil
 
 @cython.final

@@ -124,7 +124,8 @@ class FloatSquareSearch(SquareSearch):
 
     def of_size(self, value: float, size: int) -> float:
         """What is 2e_s times the reduced cost, without this factor, rounded down."""
-        return value / self.twice[size]
+        found: float = value / self.twice[size]
+        return found
 
 
 class IntSquareSearch(SquareSearch):
@@ -163,7 +164,7 @@ class IntSquareSearch(SquareSearch):
 
     def of_size(self, value: int, size: int) -> int:
         """What is 2e_s times the reduced cost, without this factor, rounded down."""
-        whole = value // self.twice[size]
+        whole: int = value // self.twice[size]
         return whole - 1 if whole * self.twice[size] > value else whole  # compiled, // rounds towards 0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -18,7 +17,7 @@ from kanon_milp.formulations.fingerprint import formulation_of
 from kanon_milp.formulations.restricted import RestrictedModel
 from kanon_milp.methods.description import users_code
 from kanon_milp.methods.extension import Extension, check_model, compared, prepared_for_model, unit_of
-from kanon_milp.methods.group_exchange import GroupModel, export_groups, import_groups
+from kanon_milp.methods.group_exchange import GroupModel, export_groups, import_groups, solved_groups
 from kanon_milp.methods.outcome import verified_objective
 from kanon_milp.methods.result import Result, SolverRun
 from kanon_milp.methods.tracker import Proof
@@ -198,19 +197,14 @@ def solved_table(
     expect_problem(problem, "solved_table")
     instance_of(model, pyo.ConcreteModel, "model", "a Pyomo model of build_model(problem)")
     bound_seconds, clock = real_number(bound_seconds, "bound_seconds", "a number of seconds"), Clock()
+    message = "the table of the values in the model; what the solver proved is not known"
+    if problem.group_cost is not None:
+        return solved_groups(problem, model, formulation, message)
     formulation = formulation_of(model) or "strong" if formulation is None else formulation
     declared = declared_model(problem, formulation, False, clock, model)
     if declared.extension is None:
         declared = replace(declared, own=True)
-    for variable in declared.arrays.variables:
-        if variable.value is None or not math.isfinite(variable.value):
-            raise InputError(
-                f"the model: the variable {variable.name} has no value that is a number; solve the model first, and "
-                "load the solution into it"
-            )
-    values = [variable.value for variable in declared.arrays.variables]
-    found = SolutionFile("pyomo", np.array(values, dtype=float), None)
-    message = "the table of the values in the model; what the solver proved is not known"
+    found = SolutionFile("pyomo", declared.arrays.loaded(), None)
     return _verified(declared, "the model", found, clock, bound_seconds, message)
 
 

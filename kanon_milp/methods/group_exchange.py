@@ -13,6 +13,7 @@ from kanon_milp.errors import InputError, counted, printable
 from kanon_milp.methods.group_model import group_model
 from kanon_milp.methods.group_session import GroupSession
 from kanon_milp.methods.result import Result, SolverRun
+from kanon_milp.presolve.resources import ModelSize
 from kanon_milp.presolve.whole_groups import GroupInstance
 from kanon_milp.problem.exact import Number, exact_number
 from kanon_milp.problem.problem import Problem
@@ -124,11 +125,33 @@ def import_groups(
     columns = {**{name: j for j, name in enumerate(variables)}, CONSTANT: -1}
     ends = {f"{name}{end}" for name in constraints for end in ("", "_lo", "_up")}
     found = read_solution(path, columns, linear.variables, ends)
-    session = GroupSession(GroupInstance.of(problem), get(), SolverOptions(), clock, "import")
-    session.tracker.better(session.instance.table(declared.groups(found.x, str(path))))
     message = f"the table of a solution that {found.solver} has written; what the solver proved is not known"
+    return _imported(declared, found.x, str(path), found.solver, clock, message)
+
+
+def solved_groups(problem: Problem, model: pyo.ConcreteModel, formulation: str | None, message: str) -> Result:
+    """As `solved_table`. message: of the result."""
+    clock, compact = Clock(), model.component("choose") is None
+    declared = GroupModel.of(problem, formulation or ("compact" if compact else "strong"), model)
+    return _imported(declared, declared.arrays.loaded(), "the model", "pyomo", clock, message)
+
+
+def _imported(declared: GroupModel, x: Floats, where: str, solver: str, clock: Clock, message: str) -> Result:
+    """The table of a point, verified. where: it comes from, for errors."""
+    session = GroupSession(GroupInstance.of(declared.problem), get(), SolverOptions(), clock, "import")
+    session.tracker.better(session.instance.table(declared.groups(x, where)))
     result = session.finish("imported", message)
-    return replace(result, solver=SolverRun(f"import:{found.solver}", "", formulation, SolverOptions(), "import"))
+    return replace(result, solver=SolverRun(f"import:{solver}", "", declared.formulation, SolverOptions(), "import"))
+
+
+def size_of_groups(problem: Problem, formulation: str) -> ModelSize:
+    """As `model_size`: candidates are groups or slots, pairs their rows. The model is declared for it."""
+    model = group_model(problem, formulation)
+    linear, instance = to_arrays(model).linear, GroupInstance.of(problem)
+    compact = model.component("choose") is None
+    groups = len(model.SLOTS if compact else model.GROUPS)
+    pairs = len(model.assign) if compact else sum(map(len, model.members.values()))
+    return ModelSize.counted(instance.types, groups, pairs, linear.variables, linear.constraints)
 
 
 def solve_changed_model(session: GroupSession, model: pyo.ConcreteModel, formulation: str) -> Result:

@@ -29,7 +29,7 @@ from kanon_milp.methods.arguments import (
 from kanon_milp.methods.description import fingerprints
 from kanon_milp.methods.direct import LazyFunctions, settled, solve_direct
 from kanon_milp.methods.extension import check_model, not_compared, prepared_for_model
-from kanon_milp.methods.group_exchange import solve_changed_model
+from kanon_milp.methods.group_exchange import size_of_groups, solve_changed_model
 from kanon_milp.methods.group_model import group_model
 from kanon_milp.methods.group_session import GroupSession
 from kanon_milp.methods.lexicographic import solve_stages
@@ -343,6 +343,8 @@ def model_size(problem: Problem, formulation: str = "strong") -> ModelSize:
     memory.
     """
     expect_problem(problem, "model_size")
+    if problem.group_cost is not None:
+        return size_of_groups(problem, formulation)
     chosen = get_formulation(formulation)
     return ModelSize.of(prepared_for_model(problem, chosen, Clock(), declared=True).instance)
 

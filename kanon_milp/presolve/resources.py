@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.row_types import RowTypes
 from kanon_milp.problem.privacy import KAnonymity, Requirement
 from kanon_milp.problem.problem import Problem
 from kanon_milp.system.processes import available_bytes
@@ -43,17 +44,15 @@ class ModelSize:
     @classmethod
     def of(cls, instance: Instance) -> ModelSize:
         """Of the model over an instance."""
-        types, candidates, pairs = instance.types.count, instance.candidates.count, instance.candidates.pairs
-        return cls(
-            instance.types.n,
-            types,
-            candidates,
-            pairs,
-            pairs + candidates,
-            types + pairs + candidates,
-            pairs * PAIR_SECONDS,
-            pairs * PAIR_BYTES,
-        )
+        candidates, pairs = instance.candidates.count, instance.candidates.pairs
+        constraints = instance.types.count + pairs + candidates
+        return cls.counted(instance.types, candidates, pairs, pairs + candidates, constraints)
+
+    @classmethod
+    def counted(cls, types: RowTypes, candidates: int, pairs: int, variables: int, constraints: int) -> ModelSize:
+        """With the seconds and bytes that so many pairs take."""
+        seconds, size = pairs * PAIR_SECONDS, pairs * PAIR_BYTES
+        return cls(types.n, types.count, candidates, pairs, variables, constraints, seconds, size)
 
 
 def too_long(instance: Instance, seconds: float | None) -> str:

@@ -44,6 +44,16 @@ class PyomoArrays:
         outside = [float(v.value) if v.fixed and v.value is not None else 0.0 for v in variables]
         return np.where(columns >= 0, x[columns], outside) if len(x) else np.array(outside)
 
+    def loaded(self) -> Floats:
+        """The values that are in the Pyomo variables. Raises InputError for one that is none."""
+        for variable in self.variables:
+            if variable.value is None or not math.isfinite(variable.value):
+                raise InputError(
+                    f"the model: the variable {variable.name} has no value that is a number; solve the model first, "
+                    "and load the solution into it"
+                )
+        return np.array([variable.value for variable in self.variables], dtype=float)
+
     def load(self, x: Floats, *, relaxed: bool = False) -> None:
         """Write a point into the Pyomo variables, integer variables rounded where it is not one of the relaxation."""
         x = x if relaxed else np.where(self.linear.integer, np.round(x), x)

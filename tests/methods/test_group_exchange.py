@@ -14,6 +14,7 @@ from command_line import run
 from present import present
 
 import kanon_milp as km
+from kanon_milp.solvers.pyomo_arrays import to_arrays
 
 FRAME = pl.DataFrame({"a": [1, 1, 2, 5, 5, 6, 9], "b": [3, 4, 3, 3, 9, 8, 8]})
 TABLE = km.Table.from_frame(FRAME, ["a", "b"])
@@ -35,6 +36,16 @@ def test_another_solver_finds_the_same(recoding: Any, formulation: str, tmp_path
     solver.writeSolution(str(tmp_path / "m.sol"), 0)
     found = km.import_solution(problem, tmp_path / "m.sol")
     assert (found.exact_objective, found.proof, found.verified) == (best.exact_objective, "none", True)
+    model = km.build_model(problem, formulation)
+    with pytest.raises(km.InputError, match="has no value that is a number"):
+        km.solved_table(problem, model)
+    pyo.SolverFactory("appsi_highs").solve(model)
+    loaded = km.solved_table(problem, model)
+    assert (loaded.exact_objective, loaded.proof, loaded.verified) == (best.exact_objective, "none", True)
+    size, linear = km.model_size(problem, formulation), to_arrays(model).linear
+    assert (size.variables, size.constraints) == (linear.variables, linear.constraints)
+    pairs = len(model.assign) if formulation == "compact" else sum(len(model.members[g]) for g in model.GROUPS)
+    assert size.pairs == pairs
     with pytest.raises(km.InputError, match=r"map of names is of another"):
         km.import_solution(
             km.Problem(TABLE, km.KAnonymity(2), recoding), tmp_path / "m.sol", names=tmp_path / "m.mps.names.csv"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import polars as pl
@@ -59,7 +60,7 @@ def test_requirements_about_values_are_bounded(case: GroupCase) -> None:
     assert result.verified
     assert result.exact_objective is not None
     assert (result.exact_bound or 0) <= best <= result.exact_objective
-    if case.recoding and case.required == ("l", 2) and case.k <= 2:
+    if case.recoding and case.required == ("l", Fraction(2)) and case.k <= 2:
         assert result.require_optimal().exact_objective == best
 
 

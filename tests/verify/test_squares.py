@@ -25,7 +25,11 @@ def problem_of(n: int, k: int, seed: int, *, change: bool = False, **recoding: A
 
 @pytest.mark.parametrize(("k", "standardize", "cost"), [(2, True, "sse"), (3, False, "sse"), (3, True, "l1")])
 def test_what_multipliers_prove_is_recomputed(k: int, standardize: bool, cost: str, tmp_path: Path) -> None:
-    recoding = {"standardize": standardize, "cost": cost, "center": "mean" if cost == "sse" else "median"}
+    recoding: dict[str, Any] = {
+        "standardize": standardize,
+        "cost": cost,
+        "center": "mean" if cost == "sse" else "median",
+    }
     problem = problem_of(24, k, k, **recoding)
     result = km.solve(problem, method="search", time_limit=60)
     certificate = result.certify()
