@@ -40,6 +40,10 @@ from kanon_milp.system.arrays import Floats, Ints, Ints32
 from kanon_milp.system.limit import Limit
 from kanon_milp.system.parameters import number, parameters
 
+OF_SIZES = (
+    "the bound is that of groups of at least {} rows; what else is required of groups is not in it, and tables are not "
+    "made from it, so the gap can be wide"
+)
 MARGIN = 1e-7  # of what a table loses: of reduced costs in floating point
 
 
@@ -295,6 +299,8 @@ class GroupColumns(_GroupPhase):
         part = limit.share(known.params.columns)
         if known.bound is None:
             cost = known.groups.cost
+            if not known.exact:
+                known.notes.append(OF_SIZES.format(known.groups.least))
             if len(known.groups.of_row) > known.params.rows and isinstance(cost, BoxPenalty):
                 boxes, group = BoxCosts.of(cost, 2 * known.groups.least), known.best.group  # type: ignore[union-attr]
                 known.tracker.higher(narrowest_bound(boxes, known.groups.least, group, limit), ("own bound",))

@@ -82,3 +82,9 @@ def test_groups_of_different_values_are_searched() -> None:
     assert GroupInstance.of(replace(problem, privacy=[km.KAnonymity(4), km.LDiversity(3)])).most is None
     assert GroupInstance.of(replace(problem, privacy=[km.LDiversity("3/2")])).most is None
     assert GroupInstance.of(replace(problem, privacy=[km.PSensitivity(3)])).most is None
+    for recoding in (km.Microaggregation(), km.Boxes()):
+        sized = km.solve(
+            replace(problem, privacy=[km.PSensitivity(3)], recoding=recoding), method="search", time_limit=5
+        )
+        assert "the bound is that of groups of at least 3 rows; what else is required" in sized.message
+        assert sized.verified
