@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import polars as pl
+import pytest
 from effort import examples
 from group_cases import GroupCase, group_cases, least
 from hypothesis import HealthCheck, assume, given, settings
@@ -64,6 +65,7 @@ def test_requirements_about_values_are_bounded(case: GroupCase) -> None:
         assert result.require_optimal().exact_objective == best
 
 
+@pytest.mark.full
 def test_groups_of_different_values_are_searched() -> None:
     """Under l = 3: as many groups as there can be, against the model of all of them."""
     random = np.random.default_rng(5)
@@ -82,9 +84,7 @@ def test_groups_of_different_values_are_searched() -> None:
     assert GroupInstance.of(replace(problem, privacy=[km.KAnonymity(4), km.LDiversity(3)])).most is None
     assert GroupInstance.of(replace(problem, privacy=[km.LDiversity("3/2")])).most is None
     assert GroupInstance.of(replace(problem, privacy=[km.PSensitivity(3)])).most is None
-    for recoding in (km.Microaggregation(), km.Boxes()):
-        sized = km.solve(
-            replace(problem, privacy=[km.PSensitivity(3)], recoding=recoding), method="search", time_limit=5
-        )
+    for other in (km.Microaggregation(), km.Boxes()):
+        sized = km.solve(replace(problem, privacy=[km.PSensitivity(3)], recoding=other), method="search", time_limit=5)
         assert "the bound is that of groups of at least 3 rows; what else is required" in sized.message
         assert sized.verified
