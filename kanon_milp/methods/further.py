@@ -14,6 +14,7 @@ from kanon_milp.problem.exact import in_words, plain
 from kanon_milp.system.arrays import Ints
 from kanon_milp.verify import Report
 
+ENDING = 3.0  # times what it takes to verify a table, for looks at tables after the last solution
 StageProof = Literal["optimal", "bound", "none"]
 PoolProof = Literal["all", "best", "bound", "none"]
 

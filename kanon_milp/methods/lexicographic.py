@@ -17,7 +17,7 @@ from typing import Any
 
 from kanon_milp.errors import InputError
 from kanon_milp.formulations.goals import KEEP, first_goal
-from kanon_milp.methods.further import Stage, judged
+from kanon_milp.methods.further import ENDING, Stage, judged
 from kanon_milp.methods.open_model import TOO_LATE, OpenModel, Request, Solved
 from kanon_milp.methods.outcome import Found
 from kanon_milp.methods.result import Result
@@ -29,7 +29,6 @@ from kanon_milp.system.limit import Limit
 from kanon_milp.verify import verify
 
 NO_TABLE = "there is no table, so nothing was optimized after the first objective"
-ENDING = 3.0  # times what it takes to verify a table, after the last solution
 NOT_LINEAR = "for large tables only keep COLUMN is optimized, right after the loss or another such goal"
 
 
@@ -195,6 +194,8 @@ def _by_weights(
         return _left(problem, first, goals, found, TOO_LATE)
     try:
         sums = combined(problem, goals)
+        if limit.over:
+            return _left(problem, first, goals, found, TOO_LATE)
         again = solved(
             weighed(problem, sums[-1].weights), time_limit=limit.seconds, start=found.groups, gap=0.0, log_file=None
         )

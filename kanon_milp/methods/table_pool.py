@@ -7,6 +7,7 @@ tables the search goes on from the best table with some of its groups merged, an
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Hashable, Sequence
@@ -22,9 +23,9 @@ from kanon_milp.errors import InputError
 from kanon_milp.formulations import get_formulation
 from kanon_milp.formulations.goals import DIFFER, Differ, first_goal
 from kanon_milp.methods.arguments import LARGEST_COUNT, count
-from kanon_milp.methods.further import Pool, PooledTable
+from kanon_milp.methods.further import ENDING, Pool, PooledTable
 from kanon_milp.methods.open_model import TOO_LATE, OpenModel, Request
-from kanon_milp.methods.outcome import UNKNOWN, Bound, Found
+from kanon_milp.methods.outcome import UNKNOWN, Bound, Found, verified_objective
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
 from kanon_milp.presolve.assignment import Assignment
@@ -34,14 +35,16 @@ from kanon_milp.presolve.preparation import presolve
 from kanon_milp.problem.arguments import one_of
 from kanon_milp.problem.exact import exact_number
 from kanon_milp.problem.problem import Problem
-from kanon_milp.problem.recoding import fully_suppressed
+from kanon_milp.problem.recoding import Hierarchies, PatternMask, fully_suppressed
 from kanon_milp.system.arrays import Ints
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import Limit
 from kanon_milp.system.parameters import number, parameters
+from kanon_milp.verify import verify
 from kanon_milp.verify.tables import open_released, text_columns
 
 MOST_TABLES = 1_000
+MOST_LEVELS = 1_000  # level vectors, up to which one of them is left out
 NO_TABLE = "there is no table, so there is no pool"
 REFUSED = "the verifier refuses a table of the model, so the pool ends there"
 
@@ -104,12 +107,14 @@ def solve_pool(asked: Request, wanted: Wanted) -> Result:
     if (table := _found(first)) is None:
         message = "; ".join(each for each in (first.message, NO_TABLE) if each)
         return first if first.proof == "infeasible" else replace(first, message=message)
+    if limit.seconds is not None and first.report is not None:  # for looks at the tables in the end
+        limit = replace(limit, ends=limit.ends - ENDING * (first.seconds["assign"] + first.seconds["verify"]))
     told = _Told(problem, wanted.differ)
     opened = asked.opened(first)
     if isinstance(opened, OpenModel):
         found = _in_order(opened, first, table, wanted, told, limit)
     else:
-        found = _sampled(asked, first, table, wanted, told, opened)
+        found = _sampled(asked, first, table, wanted, told, opened, limit)
     ranked = sorted(found.tables, key=lambda each: _worth(problem, each))
     most = wanted.most(problem, _objective(ranked[0]))
     limits = None if most is None else most * _sense(problem)
@@ -214,6 +219,25 @@ class _Told:
             lowest.append((column.label_of[:, codes[:, j]] == label).argmax(axis=0))
         return np.stack(lowest, axis=1).astype(np.int64)
 
+    def without_levels(self, found: Found, number: int) -> tuple[Problem, Ints] | None:
+        """The problem without one of the level vectors that a table uses, and the groups of the table that have it,
+        int64: that of fewest rows first, then others. None where the level vectors are too many, or too few."""
+        columns = recode(self.problem, self._types, fully_suppressed).columns
+        if self.problem.recoding.mask is None and math.prod(each.height + 1 for each in columns) > MOST_LEVELS:
+            return None
+        levels = recode(self.problem, self._types)
+        used, vector = np.unique(self._levels(found), axis=0, return_inverse=True)
+        rare = np.argsort(np.bincount(vector.reshape(-1), weights=found.groups.rows), kind="stable")
+        at = rare[number % len(rare)]
+        left = [each for each in levels.vectors.tolist() if each != used[at].tolist()]
+        if not left:
+            return None
+        recoding = self.problem.recoding
+        names, weights = self.problem.table.quasi_identifiers, recoding.weights
+        mask = PatternMask(left, weights, names)
+        fewer = replace(recoding, mask=mask) if isinstance(recoding, Hierarchies) else mask
+        return replace(self.problem, recoding=fewer), np.unique(found.groups.group[vector.reshape(-1) == at])
+
     def key(self, found: Found) -> Hashable:
         """The same for tables that do not differ."""
         if self.differ == "rows":
@@ -293,10 +317,13 @@ def _in_order(opened: OpenModel, first: Result, best: Found, wanted: Wanted, tol
     return _Tables(list(tables.values()), bounds[0], complete, rest, message)
 
 
-def _sampled(asked: Request, first: Result, best: Found, wanted: Wanted, told: _Told, why: str) -> _Tables:
+def _sampled(
+    asked: Request, first: Result, best: Found, wanted: Wanted, told: _Told, why: str, limit: Limit
+) -> _Tables:
     """By searches that begin with the best table, some of its groups merged; where such a search comes back to a table
-    that is known, that start itself."""
-    problem, limit, tuned = asked.problem, asked.limit, asked.parameters.of(PoolParams)
+    that is known, that start itself. Where columns are to differ, by searches without one of the level vectors that the
+    best table uses."""
+    problem, tuned = asked.problem, asked.parameters.of(PoolParams)
     tables: dict[Hashable, Found] = {told.key(best): best}
     bound, draw = UNKNOWN, np.random.default_rng(asked.options.seed)
     limits = wanted.most(problem, _objective(best))
@@ -305,18 +332,29 @@ def _sampled(asked: Request, first: Result, best: Found, wanted: Wanted, told: _
         """Whether it is another table that is good enough."""
         if (found := _found(result)) is None:
             return False
+        if result.problem is not problem:
+            report = verify(problem, found.table, partition=found.groups.group.tolist(), minimal=False)
+            found = replace(found, report=report, objective=verified_objective(problem, report))
+            if not report.ok or found.objective is None:
+                return False
         near = limits is None or _worth(problem, found) <= _sense(problem) * limits
         return near and tables.setdefault(told.key(found), found) is found
 
     for search in range(1, tuned.searches * wanted.tables + 1):
         if limit.over or len(tables) >= wanted.tables:
             break
-        merged = _merged(best.groups.group, told.texts(best), tuned.merged, draw)
+        other = None if wanted.differ == "rows" else told.without_levels(best, search - 1)
+        merged = _merged(best.groups.group, told.texts(best), tuned.merged, draw, None if other is None else other[1])
         start = replace(best.groups, group=merged)
+        if limit.over:
+            break
         seconds = limit.share(1 / (1 + wanted.tables - len(tables))).seconds
         if seconds is None and asked.iterations is None:
             seconds = max(tuned.again * first.seconds["total"], tuned.least)
         seed = (asked.options.seed + search) % LARGEST_COUNT
+        if other is not None:
+            take(asked.solved(other[0], time_limit=seconds, seed=seed, start=start, log_file=None))
+            continue
         again = asked.solved(problem, time_limit=seconds, seed=seed, start=start, log_file=None)
         bound = max(
             (bound, Bound(again.exact_bound, again.backed_by)),
@@ -329,13 +367,16 @@ def _sampled(asked: Request, first: Result, best: Found, wanted: Wanted, told: _
     return _Tables(list(tables.values()), bound, message=message)
 
 
-def _merged(groups: Ints, released: pl.DataFrame, share: float, draw: np.random.Generator) -> Ints:
+def _merged(
+    groups: Ints, released: pl.DataFrame, share: float, draw: np.random.Generator, some: Ints | None = None
+) -> Ints:
     """The groups of a table where a share of them, at least one, drawn at random, is merged with the one whose released
-    row agrees with theirs in most columns."""
+    row agrees with theirs in most columns. some: numbers of groups that are merged instead."""
     labels = released.select(pl.all().rank("dense").fill_null(0)).to_numpy()
     numbers, rows = np.unique(groups, return_index=True)
     rows, into = labels[rows], np.arange(len(numbers))
-    for group in draw.permutation(len(numbers))[: max(round(share * len(numbers)), 1)]:
+    drawn = draw.permutation(len(numbers))[: max(round(share * len(numbers)), 1)]
+    for group in drawn if some is None else np.searchsorted(numbers, some):
         alike = (rows == rows[group]).sum(axis=1)
         alike[into == into[group]] = -1  # they are one already
         into[into == into[group]] = into[alike.argmax()] if alike.max() >= 0 else into[group]

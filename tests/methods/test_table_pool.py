@@ -102,6 +102,19 @@ def test_a_sample_of_a_large_table_claims_nothing_of_other_tables(seed: int, dif
     assert all(each.exact_objective <= every[0] + 4 for each in pool)
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("seed", range(examples(20, 3)))
+def test_a_sample_has_tables_of_other_columns_wherever_there_are_some(seed: int) -> None:
+    """Against all tables that lack a level vector of the best one."""
+    problem, tables = drawn(Random(f"columns-{seed}"), 4)
+    pool = present(km.solve(problem, pool=3, pool_differ="columns", parameters=AS_LARGE).pool)
+    check(problem, pool)
+    (used,) = {each.vectors for each in tables if each.placed(originals(problem)) == placed(problem, pool[0].table)}
+    others = sorted(each.loss for each in tables if not used <= each.vectors)
+    assert len(pool) > bool(others)
+    assert all(each.exact_objective >= others[0] for each in pool[1:])
+
+
 @pytest.mark.parametrize(("objective", "goal"), [("max_groups", "groups"), ("min_groups", "fewer groups")])
 def test_numbers_of_groups(objective: Any, goal: str) -> None:
     problem, tables = drawn(Random(5), 4)
