@@ -109,3 +109,18 @@ def test_every_draw_is_a_model_or_none() -> None:
     drawn_models = [drawn(Random(f"0-{i}"), FuzzingParams(rows=6, planted=0.0))[1] for i in range(examples(200, 40))]
     assert None in drawn_models
     assert any(model is not None for model in drawn_models)
+
+
+CORPUS = Path(__file__).parents[3] / "benchmarks" / "studies" / "wrong_answers"
+
+
+@pytest.mark.parametrize("path", sorted(CORPUS.glob("*.mps")), ids=lambda path: str(path.stem))
+def test_each_model_of_the_corpus_has_its_reference_solution_and_settings(path: Path) -> None:
+    model = read_mps(path.read_text())
+    value, point = read_solution_lines(path.with_suffix(".sol").read_text())
+    assert not model.violations(point)
+    assert model.value(point) == value
+    assert f"known = {{ optimum = {value}," in (CORPUS.with_suffix(".toml")).read_text()
+    best = solvers.get("highs").solve(read_solver_model(path).linear, solvers.SolverOptions(extra={"presolve": "off"}))
+    assert best.objective == pytest.approx(float(value))
+    assert path.with_suffix(".set").read_text().startswith(("# HiGHS 1.", "# SCIP 10."))

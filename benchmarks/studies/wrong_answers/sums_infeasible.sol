@@ -1,0 +1,10 @@
+=obj= 16
+p_sensitivity_present_2_0 1.0
+assign_0_2 1.0
+sum4 3.0
+assign_1_2 1.0
+sum0 1.0
+sum10 1.0
+p_sensitivity_present_2_3 1.0
+assign_3_2 1.0
+sum1 3.0
