@@ -540,7 +540,7 @@ def _write_applied(found: Applied, out: Path) -> None:
     del files[APPLIED]
     if found.verified:
         files.update(output.table_files(found.problem, found.table, found.placed))
-    files["breaking.csv"] = holding(csv_text(found.breaking, ","))
+    files["breaking.csv"] = holding(csv_text(found.broken, ","))
     files[APPLIED] = holding(output.json_text(found.as_dict()))
     make_folder(out)
     write_together(out, files)

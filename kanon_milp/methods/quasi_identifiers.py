@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 import pyomo.core as pyo
@@ -18,7 +19,7 @@ from kanon_milp.methods.arguments import adapter_of, check_available
 from kanon_milp.presolve.row_types import RowTypes, compress
 from kanon_milp.problem.arguments import column_names, instance_of, integer, wrong
 from kanon_milp.problem.column_values import mixed_key
-from kanon_milp.problem.table import Table, open_frame
+from kanon_milp.problem.table import Table, in_kind
 from kanon_milp.solvers import DEFAULT, SolverAdapter, SolverOptions, StopReason
 from kanon_milp.solvers.checked import solve_checked
 from kanon_milp.solvers.proof import Grid
@@ -72,7 +73,8 @@ class QuasiIdentifiers:
     all of them where `complete`, else one; none where there is no quasi-identifier, or it was not
     looked for. minimal: the one that the greedy
     algorithm of section 5.1 finds, from which no column can be left out. uniqueness: of each column alone, those with
-    the most rare rows first; then of the minimum and minimal sets, and of all columns.
+    the most rare rows first; then of the minimum and minimal sets, and of all columns. kind: the library of the user's
+    own data frame.
     """
 
     k: int
@@ -84,6 +86,13 @@ class QuasiIdentifiers:
     complete: bool
     minimal: Columns
     uniqueness: tuple[Uniqueness, ...]
+    kind: nw.Implementation = field(default=nw.Implementation.POLARS, repr=False, compare=False)
+
+    def to_frame(self) -> Any:
+        """`uniqueness` in the user's own kind of data frame: a row for each set of columns, their names with commas
+        between."""
+        rows = [{**each.as_dict(self.rows), "columns": ", ".join(each.columns)} for each in self.uniqueness]
+        return in_kind(pl.DataFrame(rows), self.kind)
 
     def as_dict(self) -> dict[str, Any]:
         """As plain data: what `kanon-milp qid --json` prints."""
@@ -151,21 +160,18 @@ def find_quasi_identifiers(
         every and len(minimum) < MOST_SETS,
         search.names(minimal),
         (*alone, *together),
+        types.kind,
     )
 
 
 def _compressed(table: Any, columns: Sequence[str] | None) -> RowTypes:
     if isinstance(table, RowTypes):
         return table
-    counts = None
-    if isinstance(table, Table):
-        frame, names, counts = table.keys, table.quasi_identifiers, pl.Series(table.rows_of)
-    elif type(table).__module__.startswith("polars"):
-        frame, names = table, tuple(table.collect_schema().names())
-    else:
-        opened, _ = open_frame(table, "table")
-        frame, names = opened.to_polars(), tuple(opened.columns)
-    return compress(frame, names if columns is None else column_names(columns, "columns"), rows=counts)
+    chosen = None if columns is None else column_names(columns, "columns")
+    if not isinstance(table, Table):
+        return compress(table, chosen)
+    chosen = table.quasi_identifiers if chosen is None else chosen
+    return replace(compress(table.keys, chosen, rows=pl.Series(table.rows_of)), kind=table.frame.implementation)
 
 
 def differing_columns(table: Any) -> Flags:

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -17,14 +18,13 @@ import polars.selectors as cs
 
 from kanon_milp.errors import FileWarning, InputError, printable
 from kanon_milp.presolve.ragged import indptr_of
-from kanon_milp.problem.arguments import wrong
-from kanon_milp.problem.column_values import mixed_key
+from kanon_milp.problem.column_values import as_text, mixed_key
 from kanon_milp.problem.counts import counted_rows
 from kanon_milp.problem.csv_files import CsvFormat, with_missing
 from kanon_milp.problem.databases import Database, asked_query
 from kanon_milp.problem.hierarchies import Label
 from kanon_milp.problem.roles import LOOKED_AT, Roles, header_doubt
-from kanon_milp.problem.table import read_with_format, scan_frame
+from kanon_milp.problem.table import in_kind, open_frame, read_with_format, scan_frame
 from kanon_milp.system.arrays import Ints, Ints32
 
 
@@ -37,7 +37,8 @@ class RowTypes:
     codes: int32 (t_in, m), positions in the domains. counts: int64 (t_in,), multiplicities n_i.
     star_type: int32 (t_in*,), row type of each distinct (quasi-identifier, sensitive) tuple, ascending;
     star_codes: int32 (t_in*, number of sensitive attributes); star_counts: int64 (t_in*,), multiplicities n_iσ.
-    split: whether each (quasi-identifier, sensitive) tuple is a row type of its own (`split_by`).
+    split: whether each (quasi-identifier, sensitive) tuple is a row type of its own (`split_by`). kind: the library of
+    the user's own data frame.
     """
 
     names: tuple[str, ...]
@@ -49,6 +50,7 @@ class RowTypes:
     star_codes: Ints32
     star_counts: Ints
     split: bool = False
+    kind: nw.Implementation = nw.Implementation.POLARS
 
     def __repr__(self) -> str:
         """Numbers and names, and no value of a domain."""
@@ -89,7 +91,7 @@ class RowTypes:
         }
 
     def frame(self) -> pl.DataFrame:
-        """The row types as text, one row each, in order."""
+        """The row types as text, one row each, in order, as a data frame of polars."""
         codes = np.hstack([self.codes, self.star_codes]) if self.split else self.codes
         return pl.DataFrame(
             {
@@ -97,6 +99,10 @@ class RowTypes:
                 for j, (name, domain) in enumerate(zip(self.by, self.domains, strict=False))
             }
         )
+
+    def to_frame(self) -> Any:
+        """The same as `frame`, in the user's own kind of data frame."""
+        return in_kind(self.frame(), self.kind)
 
     @property
     def by(self) -> tuple[str, ...]:
@@ -127,6 +133,7 @@ class RowTypes:
             star_codes=self.star_codes[first][:, at],
             star_counts=counts,
             split=True,
+            kind=self.kind,
         )
 
     def type_of_rows(self, frame: pl.DataFrame | pl.LazyFrame) -> Ints32:
@@ -140,21 +147,28 @@ class RowTypes:
 
 
 def compress(
-    frame: pl.DataFrame | pl.LazyFrame,
-    quasi_identifiers: Sequence[str],
+    frame: Any,
+    quasi_identifiers: Sequence[str] | None = None,
     sensitive: Sequence[str] = (),
     rows: pl.Series | None = None,
 ) -> RowTypes:
-    """Count the distinct rows of a table; a lazy frame may be larger than memory.
+    """Count the distinct rows of a table.
 
-    rows: how many rows each row of a data frame stands for, if they are counted already.
+    frame: a data frame of any kind that narwhals knows; a lazy one of polars may be larger than memory.
+    quasi_identifiers: default: all columns that are not sensitive. rows: how many rows each row of a data frame stands
+    for, if they are counted already. Raises InputError for columns that the table does not have, and for one without
+    rows.
     """
-    if not isinstance(frame, pl.DataFrame | pl.LazyFrame):
-        raise wrong("compress", "a data frame of polars, such as the field keys of a Table,", frame)
+    opened = None if isinstance(frame, pl.DataFrame | pl.LazyFrame) else open_frame(frame, "compress")[0]
+    columns = frame.collect_schema().names() if opened is None else opened.columns
+    if quasi_identifiers is None:
+        quasi_identifiers = [name for name in columns if name not in sensitive]
     roles = Roles.of(quasi_identifiers, sensitive)
-    roles.check(frame.collect_schema().names(), "compress")
+    roles.check(columns, "compress")
     quasi_identifiers, sensitive = roles.quasi_identifiers, roles.sensitive
     names = [*quasi_identifiers, *sensitive]
+    if opened is not None:
+        frame = as_text(opened, names, "compress")
     by = [f"c{j}" for j in range(len(names))]
     chosen = frame.lazy().select(column(name, at) for name, at in zip(names, by, strict=True))
     schema = chosen.collect_schema()
@@ -165,8 +179,8 @@ def compress(
     if not groups.height:
         raise InputError("the table has no rows")
     # floats are cast after the grouping: values that look alike as text are one value
-    as_text = [pl.col(at).fill_nan(None) if schema[at].is_float() else pl.col(at) for at in by]
-    groups = groups.with_columns(each.cast(pl.String) for each in as_text)
+    cast = [pl.col(at).fill_nan(None) if schema[at].is_float() else pl.col(at) for at in by]
+    groups = groups.with_columns(each.cast(pl.String) for each in cast)
     domains, encoded = _encode(groups, by)
     counts = groups["rows"].to_numpy().astype(np.int64)
     key = mixed_key(encoded, [max(len(d), 1) for d in domains])
@@ -190,6 +204,7 @@ def compress(
         star_type=np.repeat(np.arange(len(first), dtype=np.int32), np.diff(first, append=len(codes))),
         star_codes=codes[:, m:],
         star_counts=counts,
+        kind=nw.Implementation.POLARS if opened is None else opened.implementation,
     )
 
 

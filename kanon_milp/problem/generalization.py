@@ -57,11 +57,12 @@ WAYS = {
 @dataclass(frozen=True, repr=False)
 class Values:
     """counts: how many rows have each value, None where it is missing. source: what messages call the column. typed:
-    whether the values were numbers, not text."""
+    whether the values were numbers, not text. kind: the library of the series."""
 
     counts: Mapping[Label, int]
     source: str
     typed: bool = False
+    kind: nw.Implementation = nw.Implementation.POLARS
 
     @classmethod
     def of(cls, column: Any, source: str) -> Values:
@@ -72,7 +73,7 @@ class Values:
         if not len(held):
             raise InputError(f"{source}: the column has no rows")
         found = held.to_frame().group_by("c", maintain_order=True).len("rows")
-        return cls(dict(found.rows()), source, frame["c"].dtype.is_numeric())
+        return cls(dict(found.rows()), source, frame["c"].dtype.is_numeric(), frame.implementation)
 
     @property
     def present(self) -> list[str]:

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -34,7 +35,7 @@ from kanon_milp.problem.generalization import (
     quantile_rows,
 )
 from kanon_milp.problem.side_files import read_hierarchy_rows
-from kanon_milp.problem.table import SYMBOL, Table, open_frame
+from kanon_milp.problem.table import SYMBOL, Table, in_kind, open_frame
 from kanon_milp.system.arrays import Ints32
 from kanon_milp.system.files import write_file
 
@@ -47,7 +48,8 @@ class Hierarchy:
 
     paths: for each original value its labels from level 0 (the value itself; None where it is missing) to the top
     (`*`), all of the same length. source: what error messages call it, such as its file. rule: how it was made, where
-    it is one of intervals, quantiles, dates or prefixes; then `extended` has labels for other values, too.
+    it is one of intervals, quantiles, dates or prefixes; then `extended` has labels for other values, too. kind: the
+    library of the data frame or series that it was made from, polars where there was none.
     A label may stand for different values at two levels, as the city and the canton Basel do: `released` and `renamed`
     tell them apart.
     Raises InputError that names the entry (or line of a file) and the kind of fault: a path that does not begin with
@@ -57,6 +59,7 @@ class Hierarchy:
     paths: Mapping[Label, tuple[Label, ...]]
     source: str = "hierarchy"
     rule: Rule | None = None
+    kind: nw.Implementation = nw.Implementation.POLARS
 
     def __post_init__(self) -> None:
         text(self.source, "source of a hierarchy")
@@ -107,7 +110,7 @@ class Hierarchy:
             found = f"column {wrong[0] + 1} is not level{wrong[0]}" if wrong else "there is one column"
             raise InputError(f"{source}: the columns must be level0, level1, ... (at least two): {found}")
         columns = [wrapped[name].to_polars().cast(pl.String) for name in names]
-        return cls.from_rows(zip(*columns, strict=True), source)
+        return replace(cls.from_rows(zip(*columns, strict=True), source), kind=wrapped.implementation)
 
     @classmethod
     def read(cls, path: str | Path, encoding: str | None = None) -> Hierarchy:
@@ -146,8 +149,9 @@ class Hierarchy:
         default: where all of the column are integers from 0 on. Raises InputError for widths that do not nest, and a
         column without numbers, or of which it is not clear what they are.
         """
-        found = interval_rows(Values.of(column, source), widths, origin, below, above, missing, other, decimal, dashes)
-        return cls._made("numeric", found, missing, other, source)
+        values = Values.of(column, source)
+        found = interval_rows(values, widths, origin, below, above, missing, other, decimal, dashes)
+        return cls._made("numeric", found, missing, other, values)
 
     @classmethod
     def quantiles(
@@ -169,8 +173,9 @@ class Hierarchy:
         of counts, at each level the numbers at which a class begins ([[20, 25, 37], [25]]). column,
         missing, other, decimal, dashes: as of `intervals`.
         """
-        found = quantile_rows(Values.of(column, source), counts, cuts, missing, other, decimal, dashes)
-        return cls._made("quantiles", found, missing, other, source)
+        values = Values.of(column, source)
+        found = quantile_rows(values, counts, cuts, missing, other, decimal, dashes)
+        return cls._made("quantiles", found, missing, other, values)
 
     @classmethod
     def dates(
@@ -190,8 +195,9 @@ class Hierarchy:
         `datetime.strptime`, for dates that are not written as in ISO 8601 ("iso"); or "month", "quarter", "year" for
         values that are no more than these. Default: what the column tells. column, missing, other: as of `intervals`.
         """
-        found = date_rows(Values.of(column, source), levels, format, missing, other)
-        return cls._made("dates", found, missing, other, source)
+        values = Values.of(column, source)
+        found = date_rows(values, levels, format, missing, other)
+        return cls._made("dates", found, missing, other, values)
 
     @classmethod
     def prefixes(
@@ -208,15 +214,17 @@ class Hierarchy:
         lengths: the characters that are kept at each level, falling ([4, 2]). length: of a code; a shorter value is
         filled up with `_` first. Default: that of the longest value. column, missing: as of `intervals`.
         """
-        found = prefix_rows(Values.of(column, source), lengths, missing, length)
-        return cls._made("prefix", found, missing, None, source)
+        values = Values.of(column, source)
+        found = prefix_rows(values, lengths, missing, length)
+        return cls._made("prefix", found, missing, None, values)
 
     @classmethod
-    def _made(cls, way: str, made: Made, missing: str, other: str | None, source: str) -> Hierarchy:
+    def _made(cls, way: str, made: Made, missing: str, other: str | None, values: Values) -> Hierarchy:
         rows, arguments = made
         usual = (("missing", missing, MISSING), ("other", other, None if way == "prefix" else OTHER))
         named = {name: given for name, given, default in usual if given != default}
-        return replace(cls.from_rows(rows, source), rule=Rule(way, {**arguments, **named}))
+        found, rule = cls.from_rows(rows, values.source), Rule(way, {**arguments, **named})
+        return replace(found, rule=rule, kind=values.kind)
 
     def extended(self, column: Any) -> Hierarchy:
         """The hierarchy of another column by the same rule: a value has the same labels in both.
@@ -248,7 +256,8 @@ class Hierarchy:
         one before ([2, 6]). column, missing: as of `intervals`. other: label of values that the order lacks, which are
         refused by default.
         """
-        return cls.from_rows(order_rows(Values.of(column, source), order, sizes, missing, other), source)
+        values = Values.of(column, source)
+        return replace(cls.from_rows(order_rows(values, order, sizes, missing, other), source), kind=values.kind)
 
     @classmethod
     def groups(
@@ -265,17 +274,22 @@ class Hierarchy:
 
         column, missing: as of `intervals`. other: label of values in no group, which are refused by default.
         """
-        return cls.from_rows(group_rows(Values.of(column, source), groups, missing, other), source)
+        values = Values.of(column, source)
+        return replace(cls.from_rows(group_rows(values, groups, missing, other), source), kind=values.kind)
 
-    def to_frame(self) -> pl.DataFrame:
-        """The columns level0, level1, ...: a row a value, as in a file that `read` reads."""
+    def to_frame(self) -> Any:
+        """The columns level0, level1, ...: a row a value, as in a file that `read` reads, in the kind of data frame
+        that the hierarchy was made from."""
+        return in_kind(self._frame(), self.kind)
+
+    def _frame(self) -> pl.DataFrame:
         rows = list(self.paths.values())
         return pl.DataFrame(rows, schema={f"level{i}": pl.String for i in range(self.height + 1)}, orient="row")
 
     def write(self, path: str | Path) -> None:
         """Write the CSV file that `read` and the folder of `--hierarchies` take; the file appears whole or not at
         all."""
-        content = csv_text(self.to_frame(), ",").encode()
+        content = csv_text(self._frame(), ",").encode()
         write_file(file_path(path, "path of a hierarchy"), lambda file: file.write(content))
 
     def __eq__(self, other: object) -> bool:

@@ -52,20 +52,28 @@ REASONS = {
 class Applied:
     """A table that was recoded like an earlier one.
 
-    problem: the same requirements for the new table. breaking: a row for each of its rows that would break the
-    requirements, with `row` (from 1) and `reason`: "no label" (a hierarchy does not cover a value), "no group" (no
-    released group covers it), "group fails" (its group does not satisfy the requirements). suppressed: how many rows
-    were suppressed, including these. table: the released table; None if rows break the requirements and were not to be
-    suppressed, and if suppression does not help, as under a mask that does not allow it. placed: the groups of the
-    released rows, from 1. report: the verifier's.
+    problem: the same requirements for the new table. broken: `breaking` as a data frame of polars. suppressed: how many
+    rows were suppressed, including these. table: the released table; None if rows break the requirements and were not
+    to be suppressed, and if suppression does not help, as under a mask that does not allow it. placed: the groups of
+    the released rows, from 1. report: the verifier's.
     """
 
     problem: Problem
-    breaking: pl.DataFrame
+    broken: pl.DataFrame
     suppressed: int
     table: Any | None
     placed: RowGroups | None
     report: Report | None
+
+    @property
+    def breaking(self) -> Any:
+        """A row for each row of the table that would break the requirements, with `row` (from 1) and `reason`, in your
+        own kind of data frame.
+
+        The reasons are "no label" (a hierarchy does not cover a value), "no group" (no released group covers it) and
+        "group fails" (its group does not satisfy the requirements).
+        """
+        return self.problem.table.own_kind(self.broken)
 
     @property
     def groups(self) -> Ints | None:
@@ -84,14 +92,14 @@ class Applied:
     @property
     def lines(self) -> list[str]:
         """What there is to say, in words, without cells."""
-        counts = dict(self.breaking.group_by("reason").len().rows())
+        counts = dict(self.broken.group_by("reason").len().rows())
         said = [f"{counted(counts[reason], 'row')}: {text}" for reason, text in REASONS.items() if counts.get(reason)]
         if self.table is None:
             why = "not even all rows suppressed have what is required" if self.suppressed else "these rows break it"
             why = why if self.report is None else self.report.violations[0]
             return [*said, f"no table was released: {why}"]
         if self.suppressed:
-            more = self.suppressed - self.breaking.height
+            more = self.suppressed - self.broken.height
             why = f", {more:,} of them so that the suppressed rows have what is required" if more else ""
             said.append(f"{counted(self.suppressed, 'row')} suppressed{why}")
         assert self.report is not None
@@ -103,7 +111,7 @@ class Applied:
         rows = self.problem.table.n
         return {
             "rows": rows,
-            "breaking": self.breaking.to_dicts(),
+            "breaking": self.broken.to_dicts(),
             "suppressed_rows": self.suppressed,
             "groups": None if self.report is None else self.report.groups,
             "loss": None if self.report is None or self.report.cost is None else str(self.report.cost),

@@ -17,6 +17,7 @@ from fractions import Fraction
 from itertools import combinations_with_replacement, islice, product
 from typing import Any, NamedTuple
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -28,7 +29,7 @@ from kanon_milp.problem.hierarchies import ColumnLevels
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.problem.recoding import apply_recoding, recoded_columns
-from kanon_milp.problem.table import Table
+from kanon_milp.problem.table import Table, in_kind
 from kanon_milp.system.arrays import Flags, Floats, Ints
 from kanon_milp.system.limit import Limit
 from kanon_milp.verify.tables import Original, classes, counts_of, open_released, tally, text_columns
@@ -46,47 +47,57 @@ NOT_OPTIMAL = (
 class Attack:
     """What remains possible for the originals of an optimal table. It holds no cell.
 
-    groups: a row for each group: group (number from 1), rows, originals (combinations of values that its released row
-    stands for), possible (those that some row can have), examined (False: too many originals, or not reached).
-    cells: a row for each generalized column of each group that was examined: group, rows, column, values (that the
-    label stands for), possible (those that some row can have), certain (those that some row is certain to have).
-    exact: whether no more can be ruled out; else fewer may be possible, and more certain.
+    of_groups, of_cells: `groups` and `cells` as data frames of polars. exact: whether no more can be ruled out; else
+    fewer may be possible, and more certain. kind: the library of the user's own data frame.
     """
 
-    groups: pl.DataFrame
-    cells: pl.DataFrame
+    of_groups: pl.DataFrame
+    of_cells: pl.DataFrame
     exact: bool
+    kind: nw.Implementation
+
+    @property
+    def groups(self) -> Any:
+        """A row for each group: group (number from 1), rows, originals (combinations of values that its released row
+        stands for), possible (those that some row can have), examined (False: too many originals, or not reached)."""
+        return in_kind(self.of_groups, self.kind)
+
+    @property
+    def cells(self) -> Any:
+        """A row for each generalized column of each group that was examined: group, rows, column, values (that the
+        label stands for), possible (those that some row can have), certain (those that some row is certain to have)."""
+        return in_kind(self.of_cells, self.kind)
 
     @property
     def refined_rows(self) -> int:
         """Rows of groups of whose originals one is ruled out at least."""
-        return int(self.groups.filter(pl.col("possible") < pl.col("originals"))["rows"].sum())
+        return int(self.of_groups.filter(pl.col("possible") < pl.col("originals"))["rows"].sum())
 
     @property
     def refined_cells(self) -> int:
         """Generalized cells that cannot have some value that their label stands for."""
-        return int(self.cells.filter(pl.col("possible") < pl.col("values"))["rows"].sum())
+        return int(self.of_cells.filter(pl.col("possible") < pl.col("values"))["rows"].sum())
 
     @property
     def known_cells(self) -> int:
         """Cells whose label stands for several values, of which one is left."""
-        return int(self.cells.filter((pl.col("possible") == 1) & (pl.col("values") > 1))["rows"].sum())
+        return int(self.of_cells.filter((pl.col("possible") == 1) & (pl.col("values") > 1))["rows"].sum())
 
     @property
     def certain_groups(self) -> int:
         """Groups in which some generalized column has a value that one of the rows is certain to have."""
-        return self.cells.filter((pl.col("certain") > 0) & (pl.col("values") > 1))["group"].n_unique()
+        return self.of_cells.filter((pl.col("certain") > 0) & (pl.col("values") > 1))["group"].n_unique()
 
     def summary(self) -> str:
         """A few lines for people."""
-        rows, seen = int(self.groups["rows"].sum()), self.groups.filter("examined")
+        rows, seen = int(self.of_groups["rows"].sum()), self.of_groups.filter("examined")
         how = "exactly" if self.exact else "at least, by conditions that every optimal table satisfies"
-        examined, left = int(seen["rows"].sum()), self.groups.height - seen.height
+        examined, left = int(seen["rows"].sum()), self.of_groups.height - seen.height
         lines = [
             f"what optimality gives away, {how}:",
             f"rows of which some original is ruled out: {self.refined_rows:,} of {examined:,}",
             f"generalized cells with fewer values than their label says: {self.refined_cells:,} of "
-            f"{int(self.cells['rows'].sum()):,}, with only one: {self.known_cells:,}",
+            f"{int(self.of_cells['rows'].sum()):,}, with only one: {self.known_cells:,}",
             f"groups with a value that some row is certain to have: {self.certain_groups:,} of {seen.height:,}",
         ]
         if left:
@@ -98,12 +109,12 @@ class Attack:
 
     def __repr__(self) -> str:
         """Figures, and no cell."""
-        return f"<Attack: {self.refined_rows:,} of {int(self.groups['rows'].sum()):,} rows refined>"
+        return f"<Attack: {self.refined_rows:,} of {int(self.of_groups['rows'].sum()):,} rows refined>"
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: the figures, and both tables as lists of rows."""
         named = ("exact", "refined_rows", "refined_cells", "known_cells", "certain_groups")
-        tables = {"groups": self.groups.to_dicts(), "cells": self.cells.to_dicts()}
+        tables = {"groups": self.of_groups.to_dicts(), "cells": self.of_cells.to_dicts()}
         return {**{name: getattr(self, name) for name in named}, **tables}
 
 
@@ -138,7 +149,8 @@ def attack(problem: Problem, released: Any, *, exact: bool = False, time_limit: 
         found = _exactly(problem, columns, groups, conditions, limit)
     else:
         found = [_left(group, each, limit) for group, each in zip(groups, conditions, strict=True)]
-    return _told(names, groups, found, exact)
+    told, cells = _told(names, groups, found)
+    return Attack(told, cells, exact, frame.implementation)
 
 
 class Condition(NamedTuple):
@@ -381,7 +393,9 @@ def _left_by(group: _Group, rows: Ints) -> Left:
     return Left(np.asarray((rows > 0).any(axis=0)), tuple(values))
 
 
-def _told(names: Sequence[str], groups: Sequence[_Group], found: Sequence[Left | None], exact: bool) -> Attack:
+def _told(
+    names: Sequence[str], groups: Sequence[_Group], found: Sequence[Left | None]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The two tables."""
     told, cells = [], []
     for number, (group, each) in enumerate(zip(groups, found, strict=True), 1):
@@ -393,4 +407,4 @@ def _told(names: Sequence[str], groups: Sequence[_Group], found: Sequence[Left |
     of_groups = ["group", "rows", "originals", "possible", "examined"]
     of_cells = ["group", "rows", "column", "values", "possible", "certain"]
     kinds = {name: pl.String if name == "column" else pl.Int64 for name in of_cells}
-    return Attack(pl.DataFrame(told, of_groups, orient="row"), pl.DataFrame(cells, kinds, orient="row"), exact)
+    return pl.DataFrame(told, of_groups, orient="row"), pl.DataFrame(cells, kinds, orient="row")

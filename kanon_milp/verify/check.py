@@ -284,6 +284,7 @@ class _Check:
             dropped_rows=asked.table.n - table.n,
             notes=tuple(self.notes),
             population_matches=self.population_matches,
+            kind=self.frame.implementation,
         )
 
     def _warnings(self) -> tuple[str, ...]:

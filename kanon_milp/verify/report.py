@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 
@@ -28,16 +30,7 @@ ALONE = (
 )
 
 
-def group_frame(groups: Grouping) -> pl.DataFrame:
-    """One row a group, in the order of their first rows; no value of the table is in it, only counts of rows.
-
-    Columns: group (number from 1), first_row (from 1, header not counted), rows, units (different ones, where these are
-    counted), suppressed (all quasi-identifiers are the symbol), and for each sensitive attribute A: A.p, A.l
-    (frequency), A.l_entropy (rounded down), A.c_2 (r_1 / (r_2 + ... + r_m); nothing for groups of one value), A.alpha,
-    A.t_equal and the other ground distances, A.beta, A.delta (natural logarithm, rounded up; nothing where the group
-    lacks a value) and A.delta_present. Each number that need not be an integer has its exact text beside it, as
-    A.l_exact; for delta_present that of e^delta.
-    """
+def _group_frame(groups: Grouping) -> pl.DataFrame:
     first = np.unique(groups.of_row, return_index=True)[1]
     columns = [
         pl.Series("group", np.arange(1, len(groups.size) + 1)),
@@ -110,7 +103,8 @@ class Report:
     about the rows that match each of the different rows. alone: the table was judged without its original, of which no
     cost is known then. total: what all rows as one group would lose, where the cost is one of whole groups.
     dropped_rows: rows of the original that are not released. notes: what to know that is no violation.
-    population_matches: under journalist risk, the fewest rows of the population that match a released row.
+    population_matches: under journalist risk, the fewest rows of the population that match a released row. kind: the
+    library of the user's own data frame.
     """
 
     violations: tuple[str, ...]
@@ -137,6 +131,7 @@ class Report:
     total: Fraction | None = None
     population_matches: int | None = None
     groupings: tuple[Grouping, Grouping | None] | None = field(default=None, repr=False, compare=False)
+    kind: Any = field(default=nw.Implementation.POLARS, repr=False, compare=False)
 
     def __bool__(self) -> bool:
         return self.ok
@@ -188,15 +183,25 @@ class Report:
         """Size of the largest group."""
         return self.released.largest_group
 
-    def group_frame(self, *, partition: bool = False) -> pl.DataFrame:
-        """One row a group with its size and, per sensitive attribute, what holds in it; see `details.group_frame`.
+    def group_frame(self, *, partition: bool = False) -> Any:
+        """One row a group, in the order of their first rows, in the user's own kind of data frame; no value of the
+        table is in it, only counts of rows.
 
+        Columns: group (number from 1), first_row (from 1, header not counted), rows, units (different ones, where these
+        are counted), suppressed (all quasi-identifiers are the symbol), and for each sensitive attribute A: A.p, A.l
+        (frequency), A.l_entropy (rounded down), A.c_2 (r_1 / (r_2 + ... + r_m); nothing for groups of one value),
+        A.alpha, A.t_equal and the other ground distances, A.beta, A.delta (natural logarithm, rounded up; nothing where
+        the group lacks a value) and A.delta_present. Each number that need not be an integer has its exact text beside
+        it, as A.l_exact; for delta_present that of e^delta.
         partition: of the partition that was given, instead of the groups of equal released rows.
         """
         chosen = None if self.groupings is None else self.groupings[partition]
         if chosen is None:
             raise InputError("there are no groups to list: the table was verified without a partition")
-        return group_frame(chosen)
+        frame = _group_frame(chosen)
+        if self.kind.is_polars():
+            return frame
+        return nw.from_dict(frame.to_dict(as_series=False), backend=self.kind).to_native()
 
     def as_dict(self) -> dict[str, object]:
         """The report as plain data for JSON; a fraction is a number and, under NAME_exact, its exact text."""

@@ -24,6 +24,8 @@ def found(table: Any) -> dict[str, Any]:
     tree = {str(age): (str(age), f"{age // 3}", "*") for age in range(1, 5)}
     full = km.solve_full_domain(problem.table, km.KAnonymity(2), km.FullDomain({"age": tree}))
     metrics = km.measure(problem, result.table)
+    attack = km.attack(problem, result.table)
+    ages = km.Hierarchy.intervals(table["age"], [2])
     return {
         "table": result.table,
         "result": result.to_frame(),
@@ -32,6 +34,19 @@ def found(table: Any) -> dict[str, Any]:
         "sweep": km.sweep(problem, k=[2, 3]).to_frame(),
         "inspection": km.inspect(table).to_frame(),
         "metrics": metrics.to_frame(),
+        "applied": km.apply(result, table).table,
+        "breaking": km.apply(result, table[:1]).breaking,
+        "groups of an attack": attack.groups,
+        "cells of an attack": attack.cells,
+        "groups of the verifier": km.verify(problem, result.table).group_frame(),
+        "quasi-identifiers": km.find_quasi_identifiers(table).to_frame(),
+        "quasi-identifiers of a Table": km.find_quasi_identifiers(problem.table).to_frame(),
+        "row types": km.compress(table).to_frame(),
+        "hierarchy": ages.to_frame(),
+        "the same of another column": ages.extended(table["age"]).to_frame(),
+        "hierarchy of a frame": km.Hierarchy.from_frame(ages.to_frame()).to_frame(),
+        "hierarchy of an order": km.Hierarchy.ordered(table["age"], [1, 2, 3, 4], [2]).to_frame(),
+        "hierarchy of groups": km.Hierarchy.groups(table["age"], {"a": [1, 2], "b": [3, 4]}).to_frame(),
     }
 
 
