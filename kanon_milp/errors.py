@@ -4,6 +4,7 @@ table."""
 from __future__ import annotations
 
 import json
+import math
 import numbers
 import re
 import unicodedata
@@ -163,6 +164,16 @@ def type_in_words(value: object) -> str:
 def counted(number: int, word: str, plural: str = "") -> str:
     """Such as "1 field" and "2,000 fields"; plural: where it takes more than an s."""
     return f"{number:,} {word if number == 1 else plural or f'{word}s'}"
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """A share for people, such as "12.4 %"."""
+    return f"{100 * share:.{digits}f} %"
+
+
+def gap_in_words(gap: float) -> str:
+    """A gap for people, rounded up: the best possible is at most so far away."""
+    return percent(math.ceil(10_000 * gap - 1e-9) / 10_000, 2)
 
 
 def nearest(word: str, known: list[str]) -> str:

@@ -14,11 +14,12 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from kanon_milp.errors import printable
+from kanon_milp.errors import gap_in_words, printable
 from kanon_milp.problem.arguments import instance_of
 from kanon_milp.solvers.call import OnProgress, Progress
 from kanon_milp.system.clock import OnStage
 from kanon_milp.system.markup import preformatted
+from kanon_milp.system.text_tables import amount
 
 STAGES = {
     "compress": "compressing rows",
@@ -57,11 +58,11 @@ class Line:
         text.append(printable(self._doing()))
         incumbent, bound = self._point.incumbent, self._point.bound
         if incumbent is not None:
-            text.append(f"  incumbent {incumbent:,.6g}", style="green")
+            text.append(f"  incumbent {amount(incumbent)}", style="green")
         if bound is not None:
-            text.append(f"  bound {bound:,.6g}", style="yellow")
+            text.append(f"  bound {amount(bound)}", style="yellow")
         if incumbent and bound is not None:
-            text.append(f"  gap {100 * abs(incumbent - bound) / abs(incumbent):.2f} %")
+            text.append(f"  gap {gap_in_words(abs(incumbent - bound) / abs(incumbent))}")
         return text
 
     def _doing(self) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from kanon_milp import __version__
-from kanon_milp.errors import InputError, NotProvenError, TooManyLevelVectorsError, printable
+from kanon_milp.errors import InputError, NotProvenError, TooManyLevelVectorsError, gap_in_words, printable
 from kanon_milp.methods.description import describe_input, describe_problem
 from kanon_milp.methods.extension import Extension
 from kanon_milp.methods.further import Pool, Stage, judged
@@ -34,7 +34,7 @@ from kanon_milp.solvers.call import SolverOptions
 from kanon_milp.system.arrays import Floats, Ints
 from kanon_milp.system.limit import NO_LIMIT, Limit, Over
 from kanon_milp.system.markup import card
-from kanon_milp.system.text_tables import booktabs
+from kanon_milp.system.text_tables import amount, booktabs
 from kanon_milp.verify import Report
 from kanon_milp.verify.certificate import check_certificate
 
@@ -363,7 +363,7 @@ class Result:
                 self.levels is not None and reason == "finished"
             )
             return f"verified table with {reached}{least}, nothing proven{' of other tables' * bool(least)} ({reason})"
-        gap = "" if self.gap is None else f", gap {100 * self.gap:.3g} %"
+        gap = "" if self.gap is None else f", gap {gap_in_words(self.gap)}"
         trusted = self._backing() if any(" " in each and each.split()[0] in TRUSTED for each in self.backed_by) else ""
         return f"verified table with {reached}, bound {bound}{gap} ({reason}){trusted}"
 
@@ -384,7 +384,7 @@ class Result:
 
     def __repr__(self) -> str:
         """One line, and no cell of the table."""
-        gap = "none" if self.gap is None else f"{100 * self.gap:.3g} %"
+        gap = "none" if self.gap is None else gap_in_words(self.gap)
         known = f"{self.goal} {in_words(self.exact_objective)}, bound {in_words(self.exact_bound)}, gap {gap}"
         verified = "verified, " if self.verified else ""
         text = f"<Result: {self.stop_reason}, {verified}{known}{self._of_what()}, {self.seconds['total']:.2f} s>"
@@ -397,13 +397,13 @@ class Result:
     def _texts(self) -> list[tuple[str, str]]:
         row = self._row()
         row["stop_reason"] = self.stop_reason.replace("_", " ")
-        row["gap"] = None if self.gap is None else f"{100 * self.gap:.3g} %"
+        row["gap"] = None if self.gap is None else gap_in_words(self.gap)
         names = {**NAMES, "objective": self.optimized}
         del row["optimized"]
         if self.goal == "loss":
             del row["loss"]
         known = [(names.get(name, name).replace("_", " "), value) for name, value in row.items() if value is not None]
-        return [(name, f"{value:,.6g}" if isinstance(value, float) else str(value)) for name, value in known]
+        return [(name, amount(value) if isinstance(value, float) else str(value)) for name, value in known]
 
     def _row(self) -> dict[str, Any]:
         described, report = describe_problem(self.problem, self.row_types), self.report

@@ -71,7 +71,7 @@ def _read(value: object) -> Fraction | None:
 
 
 def in_words(value: Fraction | None) -> str:
-    """An exact number for people: 54, 2.5, or 20/3 (6.667) where no short decimal number is exact.
+    """An exact number for people: 54, 2.5, 17,832, or 20/3 (6.667) where no short decimal number is exact.
 
     A denominator that nobody has written comes from a solver's floating-point number, and is not shown.
     """
@@ -79,7 +79,7 @@ def in_words(value: Fraction | None) -> str:
         return "none"
     decimal = plain(value)
     if value.denominator == 1 or value.denominator > LARGEST_SHOWN or Fraction(str(decimal)) == value:
-        return str(decimal)
+        return f"{decimal:,}"
     return f"{value} ({decimal:.{max(4, len(str(int(value))) + 3)}g})"
 
 

@@ -142,6 +142,8 @@ _SENSITIVE = _AMOUNT | _set(
     "treatment therapy medication hiv cancer krankheit"
 )
 _PERHAPS_SENSITIVE = _set("religion party")  # which neighbours may know as well
+_WEIGHT = _set("weight weights wgt wt pweight fnlwgt gewicht poids peso")
+_OF_SAMPLES = _set("sampling sample survey design final population expansion person household")
 _CODE = _set("zip zipcode postal postcode postalcode plz postleitzahl cep")
 _KNOWN_BEST = _CODE | _set(
     "age alter sex gender geschlecht birth birthday birthdate dob born race ethnic ethnicity nationality nation "
@@ -245,6 +247,8 @@ def _who(words: frozenset[str]) -> Literal["no", "perhaps", "who", "number"]:
 def guess(name: str, reading: Reading, present: int, distinct: int) -> Role:
     """The role that a column may have, from what `identifies` is told. "none" is never the answer."""
     words = _words(name)
+    if may_be_sampling_weights(name, reading.kind):
+        return "drop"
     if identifies(name, lambda: reading, present, distinct):
         return "identifying"
     if distinct >= FEW and (words & _AMOUNT or (words & _SENSITIVE and reading.coded)):
@@ -252,6 +256,12 @@ def guess(name: str, reading: Reading, present: int, distinct: int) -> Role:
     if words & (_SENSITIVE | _PERHAPS_SENSITIVE) and distinct >= FEW and not nearly_unique(present, distinct):
         return "sensitive"
     return "quasi-identifier"
+
+
+def may_be_sampling_weights(name: str, kind: Kind) -> bool:
+    """Whether a column is called as sampling weights are, or as the weight of a body is, and has numbers."""
+    words = _words(name)
+    return kind in ("integer", "decimal") and bool(words & _WEIGHT) and words <= _WEIGHT | _OF_SAMPLES
 
 
 def warning(names: Sequence[str], frame: nw.DataFrame[Any], source: str, doubt: str) -> str:
@@ -267,8 +277,8 @@ def warning(names: Sequence[str], frame: nw.DataFrame[Any], source: str, doubt: 
     told = "".join(
         f"; {what}: {f'{len(found)} of them' if doubt else some(found)}"
         for what, found in (
-            (f"{LOUD}, as they are called so or almost every row has a value of its own", likely),
-            ("almost every row has a value of its own in", others),
+            (f"{LOUD}, by their names, or as almost every row has its own value", likely),
+            ("almost every row has its own value in", others),
         )
         if found
     )
@@ -290,7 +300,7 @@ def kept_warning(names: Sequence[str], frame: nw.DataFrame[Any], source: str, do
         return ""
     told = counted(len(found), "column") if doubt else some([_with_share(name, *shares[name]) for name in found])
     return printable(
-        f"{source}: KEPT, AND ALMOST EVERY ROW HAS A VALUE OF ITS OWN: {told}; who knows it knows whose row it is. "
+        f"{source}: KEPT, THOUGH ALMOST EVERY ROW HAS ITS OWN VALUE: {told}; whoever knows it knows whose row it is. "
         "Drop what identifies (identifying=[...], --identifying), or make it a quasi-identifier"
     )
 

@@ -147,7 +147,7 @@ def column_of(values: pl.Series, name: str, given: Roles, weights: Ints | None =
             role = "keep"
         elif role == "sensitive" and given.sensitive:
             role = "quasi-identifier"
-        if role == "quasi-identifier" and given.quasi_identifiers:
+        if role in ("quasi-identifier", "drop") and given.quasi_identifiers:
             role = "none"
     persons = tells_persons(name, lambda: read, present, distinct)
     about = (distinct, rows - present, unique, role, proposed)

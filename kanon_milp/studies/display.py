@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from kanon_milp.errors import counted, printable, without_passwords
+from kanon_milp.errors import counted, percent, printable, without_passwords
 from kanon_milp.methods.quasi_identifiers import QuasiIdentifiers
 from kanon_milp.methods.result import NO_SOLVER, Result
 from kanon_milp.problem.csv_files import UTF8
@@ -157,13 +157,13 @@ def show_result(
         report = result.report
         cells = report.n * report.m
         if result.information_loss is not None:
-            grid.add_row("loss", f"{result.information_loss:.4f} % of that of all rows as one group")
+            grid.add_row("loss", f"{percent(result.information_loss / 100, 4)} of that of all rows as one group")
         if result.goal != "loss":
             after = any(stage.goal == "loss" for stage in result.stages[1:])
             whether = "was optimized after it" if after else "was not what was optimized"
             grid.add_row("loss", f"{in_words(report.cost)}, which {whether}")
         if result.problem.group_cost is None or report.suppressed_cells:  # others change cells without suppressing them
-            share = f"{100 * report.suppressed_cells / cells:.1f} %"
+            share = percent(report.suppressed_cells / cells)
             grid.add_row("suppressed", f"{report.suppressed_cells:,} of {cells:,} cells ({share})")
         if lost := suppressed_everywhere(result):
             grid.add_row("lost", plain(lost))
@@ -320,7 +320,10 @@ def show_quasi_identifiers(found: QuasiIdentifiers, title: str) -> None:
         table.add_column(header, justify="right")
     for each in found.uniqueness:
         name = "all columns" if each.columns == found.columns else ", ".join(each.columns)
-        cells = (f"{each.unique:,} ({each.unique / found.rows:.1%})", f"{each.rare:,} ({each.rare / found.rows:.1%})")
+        cells = (
+            f"{each.unique:,} ({percent(each.unique / found.rows)})",
+            f"{each.rare:,} ({percent(each.rare / found.rows)})",
+        )
         table.add_row(plain(name), f"{each.classes:,}", *cells, f"{each.smallest:,}")
     console.print()
     console.print(table)
@@ -440,7 +443,7 @@ def show_inspection(found: Inspection) -> None:
             share = size.rows / rows
             bar = "#" * max(1, round(30 * share))
             end = " or more" if size.most is None else f" to {size.most:,}" if size.most > size.least else ""
-            sizes.add_row(f"{size.least:,}{end}", f"{size.classes:,}", f"{size.rows:,} ({share:.1%})", bar)
+            sizes.add_row(f"{size.least:,}{end}", f"{size.classes:,}", f"{size.rows:,} ({percent(share)})", bar)
     console.print(sizes)
     console.print()
     console.print("A command to begin with:")

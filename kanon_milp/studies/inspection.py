@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 import polars.selectors as cs
 
-from kanon_milp.errors import FileWarning, InputError, counted, printable
+from kanon_milp.errors import FileWarning, InputError, counted, percent, printable
 from kanon_milp.methods.quasi_identifiers import QuasiIdentifiers, find_quasi_identifiers
 from kanon_milp.presolve.row_types import RowTypes, compress
 from kanon_milp.problem.arguments import column_name, column_names, integer, listed, one_of, text
@@ -25,6 +25,7 @@ from kanon_milp.problem.counts import counted_rows
 from kanon_milp.problem.csv_files import CsvFormat, with_missing
 from kanon_milp.problem.databases import Database, asked_query, location, shown_query
 from kanon_milp.problem.recoding import MAX_LEVEL_VECTORS, Suppression
+from kanon_milp.problem.role_guess import may_be_sampling_weights
 from kanon_milp.problem.roles import Names, Roles, another_delimiter, header_doubt, joined, visible
 from kanon_milp.problem.table import SYMBOL, Missing, in_kind, open_frame, read_with_format
 from kanon_milp.studies.columns import (
@@ -164,9 +165,15 @@ class Inspection:
                 f"{many} quasi-identifiers have more than {MAX_LEVEL_VECTORS:,} level vectors: the command takes the "
                 f"method {WITHOUT_CANDIDATES}, which proves nothing; name those that somebody may know (--qi)"
             )
-        if dropped := [
-            each.name for each in self.columns if each.role == "drop" and each.proposed and not each.same_as
-        ]:
+        left_out = [each for each in self.columns if each.role == "drop" and each.proposed and not each.same_as]
+        weights = [each.name for each in left_out if may_be_sampling_weights(each.name, each.kind)]
+        if weights:
+            found.append(
+                f"the command drops {joined(weights)}, which may hold sampling weights or a person's weight: with "
+                "sampling weights inspect --weight estimates the risks of the population, and --keep releases them; a "
+                "person's weight is a quasi-identifier (--qi)"
+            )
+        if dropped := [each.name for each in left_out if each.name not in weights]:
             found.append(
                 f"the command drops {joined(dropped)}: with more than {MOST_PROPOSED} quasi-identifiers a first "
                 "attempt is slow and its table coarse. Name those that somebody may know with --qi, and those that "
@@ -210,7 +217,7 @@ class Inspection:
         """A header and a row a column of the table: cells as text."""
         texts = [["column", "values", "distinct", "missing", "unique rows", "role"]]
         for each in self.columns:
-            unique = f"{each.unique:,} ({each.unique / self.rows:.0%})"
+            unique = f"{each.unique:,} ({percent(each.unique / self.rows)})"
             missing = f"{each.missing:,}" if each.missing else "-"
             role = each.role if each.role != "none" else "not named"
             shown = f"{role}?" if each.proposed and each.role != "none" else role
@@ -223,29 +230,34 @@ class Inspection:
         if not self.quasi_identifiers:
             return [("note", NO_QUASI), *(("note", note) for note in self.notes)]
         rows, identification, risk = self.rows, self.identification, self.risk
-        few, which = identification.minimal, "without any one of them, some can no longer be told apart"
+        few, which = identification.minimal, "without any one of them, they are not enough"
         if identification.minimum:
-            few, which = identification.minimum[0], "no fewer columns do"
-        spread = f"of {self.smallest:,} to {self.largest:,} rows each, {float(self.mean):,.2f} on average"
+            few, which = identification.minimum[0], "no fewer columns are"
+        spread = f"{self.smallest:,} to {self.largest:,} rows in each, {float(self.mean):,.2f} on average"
         if self.smallest == self.largest:
             spread = f"each with {'one row' if self.smallest == 1 else counted(self.smallest, 'row')}"
         told_apart = f"{_are(self.suppressed, self.suppressed / rows)} suppressed in all of these columns "
-        told_apart += "and not among the groups" if self.suppressed < rows else "and form one group"
+        told_apart += "and not counted among the groups" if self.suppressed < rows else "and form one group"
         highest, average = float(risk.prosecutor_highest), float(risk.prosecutor_average)
-        others = f"journalist {float(risk.journalist_highest):.1%} at most; marketer {float(risk.marketer):.1%}"
+        others = (
+            f"journalist {percent(float(risk.journalist_highest))} at most; marketer {percent(float(risk.marketer))}"
+        )
         lines = [
             ("known", f"{joined(self.quasi_identifiers)} (the quasi-identifiers: what others may know)"),
             ("groups", f"{counted(self.classes, 'group')} of identical rows, {spread}"),
             ("unique", f"{_differ(self.unique, rows)} from every other row"),
             *([("suppressed", told_apart)] if self.suppressed else []),
-            ("identify", f"{joined(few)} tell all different rows apart; {which}" if few else "all rows are alike"),
+            (
+                "identify",
+                f"{joined(few)} are enough to tell all different rows apart; {which}" if few else "all rows are alike",
+            ),
         ]
         if self.unit_risk is not None:
             lines += _facts_of_units(self.unit_risk)
         else:
-            lines.append(("risk", f"prosecutor {highest:.1%} at most, {average:.1%} on average; {others}"))
+            lines.append(("risk", f"prosecutor {percent(highest)} at most, {percent(average)} on average; {others}"))
         for each in () if self.unit_risk is not None else self.touched:
-            above = f"in groups of fewer than {each.k}: the risk is above {1 / each.k:.0%}"
+            above = f"in groups of fewer than {each.k}, where the risk is above {percent(1 / each.k)}"
             lines.append((f"k = {each.k}", f"{_are(each.rows, each.rows / rows)} {above}"))
         for name, held in (self.protection.released.sensitive if self.protection is not None else {}).items():
             said = [line.strip() for line in attribute_lines(name, held)]
@@ -477,27 +489,26 @@ def _suppressed(chosen: Sequence[pl.Series], symbol: str) -> pl.Series:
 
 def _facts_of_units(risk: Mapping[str, Any]) -> list[tuple[str, str]]:
     units, alone = risk["units"], risk["alone"]
+    unlike = f"{alone:,} of them ({percent(alone / units)})"
     lines = [
-        (
-            "unit",
-            f"{risk['unit']}: {units:,} different; {alone:,} ({alone / units:.1%}) have a row that nobody else has",
-        ),
-        ("risk", f"of a unit: prosecutor {risk['highest']:.1%} at most, {risk['average']:.1%} on average"),
+        ("unit", f"{units:,} different values of {risk['unit']}; {unlike} have a row like nobody else's"),
+        ("risk", f"of a unit: prosecutor {percent(risk['highest'])} at most, {percent(risk['average'])} on average"),
     ]
     for k, below in risk["below"].items():
-        told = f"with a row in a group of fewer than {k} units: the risk is above {1 / int(k):.0%}"
-        lines.append((f"k = {k}", f"{counted(below, 'unit')} ({below / units:.1%}) {told}"))
+        told = f"{'has' if below == 1 else 'have'} a row in a group of fewer than {k} units, "
+        told += f"where the risk is above {percent(1 / int(k))}"
+        lines.append((f"k = {k}", f"{counted(below, 'unit')} ({percent(below / units)}) {told}"))
     return lines
 
 
 def _differ(some: int, rows: int) -> str:
     """How many rows differ, as the beginning of a sentence."""
-    return f"{counted(some, 'row')} ({some / rows:.1%}) {'differs' if some == 1 else 'differ'}"
+    return f"{counted(some, 'row')} ({percent(some / rows)}) {'differs' if some == 1 else 'differ'}"
 
 
 def _are(rows: int, share: float) -> str:
     """How many rows, as the beginning of what is said of them."""
-    return f"{counted(rows, 'row')} ({share:.1%}) {'is' if rows == 1 else 'are'}"
+    return f"{counted(rows, 'row')} ({percent(share)}) {'is' if rows == 1 else 'are'}"
 
 
 def _command(source: str, proposal: Proposal, query: str | None, fmt: CsvFormat) -> str:

@@ -151,13 +151,13 @@ def sensitive_notes(columns: Sequence[Column]) -> list[str]:
     if not guessed:
         return notes
     how = (
-        f"by {'its name' if len(guessed) == 1 else 'their names'} alone"
+        f"for {'its name' if len(guessed) == 1 else 'their names'}"
         if all(map(how_sensitive, guessed))
-        else "by a guess: the last column, and few values"
+        else "as it is the last column and has few values"
     )
     others = [] if how_sensitive(guessed[0]) == 2 else [n for n in sensitive_candidates(columns) if n not in guessed]
     named = f" ({joined(others)}?)" if others else ""
-    return [f"{joined(guessed)}: sensitive {how}; say so with --sensitive, or name another{named}", *notes]
+    return [f"{joined(guessed)}: taken as sensitive {how}; confirm it with --sensitive, or name another{named}", *notes]
 
 
 def identifying_notes(columns: Sequence[Column]) -> list[str]:
@@ -168,8 +168,8 @@ def identifying_notes(columns: Sequence[Column]) -> list[str]:
         for each in columns
         if not each.proposed and each.role == "keep" and nearly_unique(each.rows - each.missing, each.distinct)
     ]
-    how = "as they are called so or almost every row has a value of its own"
-    told = {f"{LOUD}, {how}": likely, "kept, and almost every row has a value of its own": kept}
+    how = "by their names, or as almost every row has its own value"
+    told = {f"{LOUD}, {how}": likely, "kept, though almost every row has its own value": kept}
     return [f"{what}: {joined(names)}" for what, names in told.items() if names]
 
 
@@ -180,7 +180,7 @@ def unnamed_notes(columns: Sequence[Column]) -> list[str]:
         return []
     telling = [each.name for each in unnamed if nearly_unique(each.rows - each.missing, each.distinct)]
     names = some([each.name for each in unnamed])
-    told = f"; almost every row has a value of its own in {some(telling)}" if telling else ""
+    told = f"; almost every row has its own value in {some(telling)}" if telling else ""
     return [
         f"the command releases {names} unchanged, as no role is named{told}; say what they are by --qi, --sensitive, "
         "--identifying, or --keep"
@@ -227,12 +227,12 @@ def repeated_notes(columns: Sequence[Column]) -> list[str]:
             option = f"--unit {shell_word(listing([each.name]))}"
             way = f"if each value is one person, run this and the command with {option}"
             if unit is not None:
-                way = f"the command counts its values instead ({option}), a guess from its name"
+                way = f"judging by its name, the command counts these values instead ({option})"
             few = counted(each.distinct, "different value")
             rows, most = counted(each.rows - each.missing, "row"), counted(each.most, "row")
             notes.append(
-                f"K COUNTS ROWS, NOT PERSONS: {visible(each.name)} has only {few} in {rows}, up to {most} of one, so a "
-                f"group may be one person; {way}"
+                f"K COUNTS ROWS, NOT PERSONS: {visible(each.name)} has only {few} in {rows}, and one of them in "
+                f"{most}, so all rows of a group may be one person's; {way}"
             )
     return notes
 

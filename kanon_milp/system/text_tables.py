@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
@@ -68,6 +69,16 @@ def shown(value: object, digits: int = 0) -> str:
     if isinstance(value, float | int):
         return f"{value:,.{digits or (2 if value % 1 else 0)}f}"
     return "-" if value is None else str(value)
+
+
+def amount(value: float | None) -> str:
+    """A number for people, never as 1.2e+06; a dash where there is none."""
+    if value is None:
+        return "–"
+    if isinstance(value, int) or not math.isfinite(value) or not value:
+        return f"{value:,}"
+    digits = max(4, 5 - math.floor(math.log10(abs(value))))  # never as 1.2e+06
+    return f"{value:,.{digits}f}".rstrip("0").rstrip(".")
 
 
 def escaped(text: str) -> str:

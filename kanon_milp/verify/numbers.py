@@ -202,11 +202,9 @@ LARGEST_SHOWN = 10**6  # denominator of a number in a text for people
 def in_words(value: Fraction) -> str:
     """An exact number for people: 54, 3011.25, or 1/3 (0.3333) where no decimal number of a computer is exact; a
     decimal alone for a denominator of more than six digits."""
-    if value.denominator == 1:
-        return str(value)
-    decimal = str(float(value))
-    if Fraction(decimal) == value or value.denominator > LARGEST_SHOWN:
-        return decimal
+    decimal = plain(value)
+    if value.denominator == 1 or value.denominator > LARGEST_SHOWN or Fraction(str(decimal)) == value:
+        return f"{decimal:,}"
     return f"{value} ({float(value):.{max(4, len(str(int(value))) + 3)}g})"
 
 

@@ -13,7 +13,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from kanon_milp.errors import InputError, counted, printable
+from kanon_milp.errors import InputError, counted, percent, printable
 from kanon_milp.system.arrays import Flags
 from kanon_milp.verify.counts import Counts
 from kanon_milp.verify.groups import GroupFacts, Grouping, SensitiveFacts, group_diversity
@@ -241,7 +241,7 @@ class Report:
         both = f" with the fully suppressed rows as a group, without them {exempt}" if suppressed else ""
         loss, cells = "undefined" if self.cost is None else in_words(self.cost), self.n * self.m
         if self.information_loss is not None:
-            loss += f" ({float(self.information_loss):.4f} % of that of all rows as one group)"
+            loss += f" ({percent(float(self.information_loss) / 100, 4)} of that of all rows as one group)"
         share, rows = self.suppressed_cells / max(cells, 1), counted(self.fully_suppressed_rows, "row")
         sizes = f"smallest {self.smallest_group}, mean {float(self.mean_group):.2f}, largest {self.largest_group}"
         matching = self.missing_keys == "match"
@@ -263,7 +263,7 @@ class Report:
             *([MATCHING] if matching else []),
             f"rows {self.n}, quasi-identifiers {self.m}, {counts}",
             f"{'' if self.alone else f'loss {loss}, '}{self.suppressed_cells:,} of {cells:,} cells suppressed "
-            f"({100 * share:.1f} %), {rows} fully",
+            f"({percent(share)}), {rows} fully",
             *self._foreign_summary(),
             of_k,
         ]

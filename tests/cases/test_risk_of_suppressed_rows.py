@@ -55,8 +55,8 @@ def test_inspect_leaves_it_out(tmp_path: Path, symbol: str) -> None:
     assert found["risk"]["prosecutor_highest"] == found["risk"]["marketer"] == 0.5
     assert [each["rows"] for each in found["touched"]] == [0, 6, 6]
     said = run("inspect", table, *KEYS, *given).stdout
-    assert "1 row (14.3%) is suppressed in all of these columns" in said
-    assert "prosecutor 50.0% at most" in said
+    assert "1 row (14.3 %) is suppressed in all of these columns" in said
+    assert "prosecutor 50.0 % at most" in said
 
 
 def test_figures_are_those_of_the_table_without_these_rows() -> None:

@@ -73,7 +73,7 @@ def test_three_persons_in_each_group(folder: Path) -> None:
     assert 'k = 3 different values of "patient"' in done.stdout
     done = run_in(folder, "inspect", "data.csv", "--qi", "sex,born,ward", "--unit", "patient")
     told = " ".join(done.stdout.split())
-    assert "patient: 3 different; 3 (100.0%) have a row that nobody else has" in told
+    assert "3 different values of patient; 3 of them (100.0 %) have a row like nobody else's" in told
     assert "--unit patient" in told
     assert "COUNTS ROWS" not in told
 

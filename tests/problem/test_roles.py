@@ -250,10 +250,10 @@ def test_a_kept_column_that_tells_rows_apart_is_named(tmp_path: Path) -> None:
     given = ("--data", path, "--qi", "age", "--keep", "serial,ward", "--k", 2)
     done = run("solve", *given, "--report", page)
     (line,) = [each for each in done.stderr.splitlines() if each.startswith("warning")]
-    assert "KEPT, AND ALMOST EVERY ROW HAS A VALUE OF ITS OWN: serial (100 % distinct values);" in line
-    assert "KEPT, AND ALMOST EVERY ROW HAS A VALUE OF ITS OWN: serial" in page.read_text()
+    assert "KEPT, THOUGH ALMOST EVERY ROW HAS ITS OWN VALUE: serial (100 % distinct values);" in line
+    assert "KEPT, THOUGH ALMOST EVERY ROW HAS ITS OWN VALUE: serial" in page.read_text()
     inspected = km.inspect(path, "age", keep=["serial", "ward"])
-    assert "kept, and almost every row has a value of its own: serial" in inspected.notes
+    assert "kept, though almost every row has its own value: serial" in inspected.notes
 
 
 def test_many_columns_make_a_short_warning() -> None:
@@ -281,7 +281,7 @@ def test_columns_without_a_role_are_counted_where_the_header_looks_like_data(tmp
     assert "the first row looks like data (1 of 3 names is written as data, 1 of 3 names is a value of the" in first
     assert "has the file a header row? If not, say so (header=False, --no-header)" in first
     assert "2 columns have no role and are released unchanged; LIKELY IDENTIFIERS" in line
-    assert "as they are called so or almost every row has a value of its own: 1 of them;" in line
+    assert "by their names, or as almost every row has its own value: 1 of them;" in line
     assert not any(cell in done.stderr for cell in ("Wilhelmina", "flu", "12345"))
     whole = run("solve", "--data", path, "--qi", "12345", "--identifying", "Wilhelmina", "--keep", "flu", "--k", 2)
     assert whole.stderr == f"{first}\n"

@@ -264,13 +264,13 @@ def test_a_hospital_export_gets_a_command_that_runs_as_it_is_printed(
         "--data": ["stays.csv"],
         "--identifying": ["last name"],
         "--unit": ["patientId"],
-        "--qi": ["plz,birth_date,sex,admitted,weight"],
+        "--qi": ["plz,birth_date,sex,admitted"],
         "--sensitive": ["diagnosis"],
+        "--drop": ["weight"],
         "--k": ["5"],
         "--l": ["2"],
         "--prefix": ["plz=4,2"],
         "--dates": ["birth_date=month,quarter,year,decade", "admitted=day,month,quarter,year"],
-        "--numeric": ["weight=10,20,40"],
         "--missing-values": ["?"],
         "--time-limit": ["60"],
         "--out": ["released"],
@@ -281,7 +281,7 @@ def test_a_hospital_export_gets_a_command_that_runs_as_it_is_printed(
     assert solved.returncode in (0, 4), solved.stderr
     assert {path.name for path in Path("released").iterdir()} >= {"anonymized.csv", "report.html"}
     released = pl.read_csv("released/anonymized.csv", infer_schema=False)
-    assert released.columns == ["plz", "birth_date", "sex", "admitted", "weight", "diagnosis"]
+    assert released.columns == ["plz", "birth_date", "sex", "admitted", "diagnosis"]
 
 
 @pytest.mark.full
@@ -310,7 +310,7 @@ def test_columns_that_the_command_releases_unchanged_are_told() -> None:
     assert [note.split("; ")[:2] for note in notes] == [
         [
             f"the command releases {', '.join(unnamed)} unchanged, as no role is named",
-            "almost every row has a value of its own in birth_date, born",
+            "almost every row has its own value in birth_date, born",
         ]
     ]
     assert not any(name in found.command for name in unnamed)
@@ -331,9 +331,10 @@ def test_adult_gets_eight_quasi_identifiers_and_no_diversity_that_no_table_has(
     assert len(asked["--qi"][0].split(",")) == 8
     assert {"age", "sex", "race", "native-country"} <= set(asked["--qi"][0].split(","))
     dropped = [each.name for each in found.columns if each.role == "drop"]
-    assert dropped == ["education-num", "relationship", "capital-gain", "capital-loss", "hours-per-week"]
+    assert dropped == ["fnlwgt", "education-num", "relationship", "capital-gain", "capital-loss", "hours-per-week"]
     assert dropped == asked["--drop"][0].split(",")
     assert any("drops relationship" in note for note in found.notes)
+    assert any("drops fnlwgt, which may hold sampling weights" in note for note in found.notes)
     assert "education-num says the same of each row as education, and is left out" in found.notes
     assert any("more than half of the rows" in note for note in found.notes)
     solved = run(*shlex.split(found.command)[1:], "--time-limit", "2")
@@ -349,6 +350,10 @@ def test_adult_gets_eight_quasi_identifiers_and_no_diversity_that_no_table_has(
         ("patientId", [str(i // 3) for i in range(60)], "unit"),
         ("patientId", [str(i) for i in range(60)], "identifying"),
         ("ward_id", ["1", "2", "3"] * 20, "quasi-identifier"),
+        ("weight", ["1.5", "20.25", "7"] * 20, "drop"),
+        ("sampling_weight", [str(100 + i) for i in range(60)], "drop"),
+        ("weight", ["light", "heavy", "normal"] * 20, "quasi-identifier"),
+        ("birth weight", ["2500", "3000", "3500"] * 20, "quasi-identifier"),
         ("anything", [f"x{i}" for i in range(60)], "identifying"),
         ("zip", [str(10_000 + i) for i in range(60)], "quasi-identifier"),
         ("paid", ["1", "2", "3"] * 20, "quasi-identifier"),
@@ -442,9 +447,9 @@ def test_what_is_sensitive_is_guessed_and_said(columns: dict[str, str], chosen: 
     frame = pl.DataFrame({name: list(values * 6) for name, values in columns.items()})
     found = km.inspect(frame)
     assert [each.name for each in found.columns if each.role == "sensitive"] == ([] if chosen is None else [chosen])
-    said = [note for note in found.notes if "say so with --sensitive" in note]
+    said = [note for note in found.notes if "confirm it with --sensitive" in note]
     assert len(said) == (chosen is not None)
-    assert all(note.startswith(f"{chosen}: sensitive by ") and note.endswith("?)") == others for note in said)
+    assert all(note.startswith(f"{chosen}: taken as sensitive ") and note.endswith("?)") == others for note in said)
 
 
 def test_of_columns_that_were_named_none_is_guessed() -> None:

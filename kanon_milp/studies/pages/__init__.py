@@ -17,7 +17,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from kanon_milp import __version__
-from kanon_milp.errors import counted
+from kanon_milp.errors import counted, percent
 from kanon_milp.system.markup import environment
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def number(value: float | None, digits: int = 0) -> str:
 
 def share(value: float | None, digits: int = 1) -> str:
     """A share in per cent."""
-    return "–" if value is None else f"{100 * value:.{digits}f} %"
+    return "–" if value is None else percent(value, digits)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from kanon_milp.errors import counted
+from kanon_milp.errors import counted, percent
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.privacy.registry import kind_named
 from kanon_milp.problem.privacy.thresholds import PRESETS
@@ -84,7 +84,7 @@ def _not_asked(measures: Mapping[str, Any], problem: Mapping[str, Any]) -> list[
 def _most(held: Mapping[str, Any]) -> str:
     if held["p"] == 1:
         return f"in some group all rows have the same value of {held['name']}"
-    return f"in some group one value of {held['name']} makes up {100 * held['alpha']:.1f} % of the rows"
+    return f"in some group one value of {held['name']} makes up {percent(held['alpha'])} of the rows"
 
 
 def lost(described: Mapping[str, Any]) -> str:
@@ -94,8 +94,7 @@ def lost(described: Mapping[str, Any]) -> str:
         return ""
     cells = problem["n"] * problem["m"]
     kept, between, gone = (
-        f"{100 * sum(each[key] for each in measures['columns']) / cells:.1f} %"
-        for key in ("kept", "generalized", "suppressed")
+        percent(sum(each[key] for each in measures["columns"]) / cells) for key in ("kept", "generalized", "suppressed")
     )
     what = f"Of the {cells:,} cells of the quasi-identifiers"
     return f"{what} {kept} are as they were, {between} generalized and {gone} suppressed."
@@ -208,8 +207,8 @@ def steps_of_ema(described: Mapping[str, Any]) -> list[tuple[str, str]]:
         f"least {math.ceil(1 / EMA_THRESHOLD)} members. The highest risk here, 1/{smallest:,}, is {verdict} that."
     )
     actual = (
-        f"The prosecutor's, for {whose}: {100 * before['highest']:.1f} % at most and {100 * before['average']:.1f} % "
-        f"on average before, {100 * after['highest']:.1f} % at most and {100 * after['average']:.1f} % on average "
+        f"The prosecutor's, for {whose}: {percent(before['highest'])} at most and {percent(before['average'])} "
+        f"on average before, {percent(after['highest'])} at most and {percent(after['average'])} on average "
         "after."
     )
     used = [quality["precision"], quality["certainty_penalty"]]

@@ -26,7 +26,6 @@ from kanon_milp.studies.pages.samples import GROUPS_FILE, first_rows, of_folder,
 from kanon_milp.studies.pages.variants import VARIANTS, variants_page
 from kanon_milp.studies.pages.wording import (
     ASKED,
-    amount,
     asked,
     further,
     in_library,
@@ -36,6 +35,7 @@ from kanon_milp.studies.pages.wording import (
     verify_command,
 )
 from kanon_milp.system.files import check_target, write_file
+from kanon_milp.system.text_tables import amount
 
 RELEASED = [name for name in FILES if name.startswith("anonymized.")]
 KEPT = ("", "unchanged")  # states of files: nobody has looked, or they are as they were
@@ -318,7 +318,7 @@ def _tiles(described: Mapping[str, Any], measures: Mapping[str, Any]) -> list[tu
             else []
         ),
         ("suppressed cells", share(suppressed / cells), f"{suppressed:,} of {cells:,}"),
-        ("groups", f"{quality['groups']:,}", f"{quality['h_avg']:.1f} rows on average"),
+        ("groups", f"{quality['groups']:,}", f"{quality['h_avg']:.2f} rows on average"),
         (
             "smallest group",
             f"{after['smallest']:,}",

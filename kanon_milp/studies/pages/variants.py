@@ -9,7 +9,8 @@ from typing import Any
 from kanon_milp.errors import InputError
 from kanon_milp.studies.pages import page, share
 from kanon_milp.studies.pages.protection import lost, promises
-from kanon_milp.studies.pages.wording import amount, asked, marks, optimized, proof_sentence, requirement_sentence
+from kanon_milp.studies.pages.wording import asked, marks, optimized, proof_sentence, requirement_sentence
+from kanon_milp.system.text_tables import amount
 
 VARIANTS = "variants.html"
 COSTS = ("weights", "level_costs", "costs", "hierarchies")  # of `input`: what a loss is measured by

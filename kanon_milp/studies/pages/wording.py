@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kanon_milp.errors import InputError, counted
+from kanon_milp.errors import InputError, counted, gap_in_words
 from kanon_milp.problem.csv_files import default_delimiter
 from kanon_milp.problem.distances import SIMPLE
 from kanon_milp.problem.privacy import KAnonymity
@@ -17,6 +16,7 @@ from kanon_milp.problem.privacy.registry import kind_named, term
 from kanon_milp.problem.table import SYMBOL
 from kanon_milp.studies.model_files import library_folder
 from kanon_milp.studies.proposal import listing
+from kanon_milp.system.text_tables import amount
 
 BACKED = {
     "solver": "the solver",
@@ -31,16 +31,6 @@ RECODINGS = {
     "pattern_mask": "a row may be suppressed in the patterns of a mask",
     "hierarchies": "cells may be generalized along hierarchies, or suppressed",
 }
-
-
-def amount(value: float | None) -> str:
-    """An objective for people."""
-    if value is None:
-        return "–"
-    if isinstance(value, int) or not math.isfinite(value) or not value:
-        return f"{value:,}"
-    digits = max(4, 5 - math.floor(math.log10(abs(value))))  # never as 1.2e+06
-    return f"{value:,.{digits}f}".rstrip("0").rstrip(".")
 
 
 def optimized(described: Mapping[str, Any]) -> str:
@@ -103,7 +93,7 @@ def proof_sentence(described: Mapping[str, Any]) -> str:
         said = f"{reached} is proven to be the best possible: {scope} has a {larger} one, and {checked}."
     elif proof == "bound" and known:
         gap = described["gap"] if what == "loss" else None
-        far = "" if gap is None else f"{math.ceil(10_000 * gap - 1e-9) / 100:.2f} %"  # rounded up: at most so much
+        far = "" if gap is None else gap_in_words(gap)
         saved = far and f", so at most {far} of it could be saved{' there' if extended else ''}"
         said = f"he {what} is {amount(objective)}, and {known}{saved}; {checked}."
         within = far and bound and not extended

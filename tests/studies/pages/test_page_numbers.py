@@ -210,7 +210,7 @@ def test_group_sizes(case: Case) -> None:
     for title, height in heights.items():
         assert height == pytest.approx(full * int(title.split(": ")[1]) / tallest, abs=0.02)
     groups, rows = sum(sizes.values()), len(case.after)
-    mean = f"{rows / groups:.1f} on average"
+    mean = f"{rows / groups:.2f} on average"
     assert f"{groups} group" in part.all("figcaption")[0].text
     assert mean in part.all("figcaption")[0].text
 
