@@ -239,10 +239,19 @@ class Result:
 
         recoding = self.problem.recoding
         bounded = recoding.kind == "boxes" or getattr(recoding, "cost", None) in ("sse", "l1")
-        if not bounded or (self.group_dual is None and self.exact_objective != 0):  # below 0 there is nothing to prove
-            why = "only bounds of method search on microaggregation and boxes under k-anonymity have certificates"
-            raise NotProvenError(f"no certificate: there are no multipliers of whole groups; {why}")
-        return certify_groups(self.problem, self.group_dual, limit)
+        dual = self.group_dual
+        if bounded and dual is None and self.exact_objective != 0:  # below 0 there is nothing to prove
+            from kanon_milp.methods.registry import refusal
+            from kanon_milp.methods.solve import solve
+
+            bounded = not refusal("search", self.problem)
+            if bounded:
+                limits: dict[str, Any] = {"time_limit": _seconds(limit), "interrupt": limit.interrupt}
+                dual = solve(self.problem, method="search", **limits).group_dual
+        if not bounded:
+            why = "of costs of groups, only microaggregation and boxes under k-anonymity have one"
+            raise NotProvenError(f"no certificate: {why}")
+        return certify_groups(self.problem, dual, limit)
 
     def with_bound_of(self, certificate: Certificate) -> Result:
         """The result with the bound that a certificate of `certify` proves, where it says more than is known.

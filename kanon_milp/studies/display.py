@@ -211,7 +211,9 @@ def show_result(
         grid.add_row("report", plain(page))
     if certificate is not None:
         path, proof = certificate
-        grid.add_row("certificate", plain(f"{path}: no such table has a loss below {in_words(proof.bound)}"))
+        said = f"{path}: no such table has a loss below {in_words(proof.bound)}"
+        other = "" if result.goal == "loss" else f"; it is about the loss alone, not about the {result.optimized}"
+        grid.add_row("certificate", plain(said + other))
     console.print(grid)
 
 
