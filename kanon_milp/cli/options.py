@@ -316,7 +316,8 @@ class SweptPrivacyOptions(PrivacyOptions):
     def lists(self) -> dict[str, list[str]]:
         """The values of each parameter that has some."""
         given = {letter: getattr(self, letter) for letter in swept_kinds()}
-        return {letter: values(text, f"--{letter}") for letter, text in given.items() if text is not None}
+        named = {letter: kind.option(letter) for letter, kind in swept_kinds().items()}
+        return {letter: values(text, named[letter]) for letter, text in given.items() if text is not None}
 
     def without_lists(self) -> SweptPrivacyOptions:
         """All else."""
@@ -327,7 +328,7 @@ class SweptPrivacyOptions(PrivacyOptions):
         first: dict[str, Any] = {letter: found[0] for letter, found in self.lists().items()}
         for letter, value in first.items():
             if REQUIREMENTS[letter].parameters[letter].types == INTEGER:
-                first[letter] = integer(value, f"--{letter}")
+                first[letter] = integer(value, REQUIREMENTS[letter].option(letter))
         return PrivacyOptions(**{**vars(self), **first}).requirements(required=required)
 
 

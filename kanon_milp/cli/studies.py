@@ -194,7 +194,7 @@ def sweep(
     """
     asked, swept, weighed = statement.read(model), statement.lists(), options.swept_weights(weights)
     if not swept and not weighed:
-        ways = (f"--{letter} {kind.swept.example}" for letter, kind in swept_kinds().items() if kind.swept)
+        ways = (f"{kind.option(letter)} {kind.swept.example}" for letter, kind in swept_kinds().items() if kind.swept)
         raise InputError(f"name what is swept: {', '.join(ways)} or --max-groups 1,10,100, or --weights zip=1,2,5")
     if resume and out is None:
         raise InputError("--resume goes on with the sweep in a folder; name it with --out")

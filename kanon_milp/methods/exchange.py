@@ -307,7 +307,7 @@ def _about(problem: Problem, solution: Path, names: Path | None) -> tuple[dict[s
         return about, names
     others = {path: read_about(path) for path in sorted(solution.parent.glob("*.names.csv"))}
     fitting = [path for path, about in others.items() if about.get("table_sha256") == table]
-    if len(fitting) > 1:
+    if len({path.read_bytes() for path in fitting}) > 1:  # of one model written as MPS and LP they are the same
         found = ", ".join(path.name for path in fitting)
         raise InputError(
             f"{solution}: there are {len(fitting)} maps of names next to it ({found}); name the right one "
@@ -350,10 +350,17 @@ def _check_point(where: str, found: SolutionFile, model: LinearModel) -> None:
     ):
         if len(violation) and violation.max() > tolerance:
             worst = int(violation.argmax())
-            raise InputError(
-                f"{where}: this is not a solution of the model: {kind} {names[worst]} is violated by "
-                f"{violation[worst]:g}; was it made for another model?"
-            )
+            amiss = f"{kind} {names[worst]} is violated by {violation[worst]:g}; was it made for another model?"
+            raise InputError(f"{where}: this is not a solution of the model: {_not_integer(found, model) or amiss}")
+
+
+def _not_integer(found: SolutionFile, model: LinearModel) -> str:
+    """The variable that is farthest from the integer that it must be; empty where there is none."""
+    off = np.where(model.integer, np.abs(found.x - np.round(found.x)), 0.0)
+    if not len(off) or off.max() <= _FRACTIONAL:
+        return ""
+    worst, names = int(off.argmax()), names_in_file(model)[0]
+    return f"variable {names[worst]} must be an integer and is {found.x[worst]:g}; was only its relaxation solved?"
 
 
 def _assignment(where: str, found: SolutionFile, declared: DeclaredModel) -> Assignment:
@@ -367,10 +374,14 @@ def _assignment(where: str, found: SolutionFile, declared: DeclaredModel) -> Ass
         if not fractional:
             return Assignment.from_pairs(instance, np.round(x).astype(np.int64))
         if not (instance.problem.network and declared.own):
-            raise InputError(f"{where}: values of assign are fractional, and must be integers in this model")
+            raise InputError(
+                f"{where}: values of assign are fractional, and must be integers in this model; was only its "
+                "relaxation solved?"
+            )
         return RestrictedModel(instance, model, arrays).assignment(found.x)
     except SolverError as error:
-        raise InputError(f"{where}: no table can be made of it: {error}") from None
+        why = _not_integer(found, arrays.linear) or error
+        raise InputError(f"{where}: no table can be made of it: {why}") from None
 
 
 def _objective(declared: DeclaredModel, found: SolutionFile, report: Report) -> Fraction | None:

@@ -102,19 +102,16 @@ class Setting:
 
     def of(self, problem: Problem) -> Problem:
         """The problem with these parameters in place of its own; its other requirements stay as they are."""
-        letters = [letter for letter in self.given if letter in REQUIREMENTS]
-        given = {letter: REQUIREMENTS[letter](**{letter: getattr(self, letter)}) for letter in letters}
         assert isinstance(problem.privacy, tuple)
-        privacy: list[Any] = []
-        for each in problem.privacy:
-            kinds = (letter for letter, new in given.items() if isinstance(each, type(new)))
-            letter = next(kinds, None)
-            if letter is None or each.separable != given[letter].separable:  # k of a set of quasi-identifiers stays
-                privacy.append(each)
+        privacy: list[Any] = list(problem.privacy)
+        for letter in (letter for letter in self.given if letter in REQUIREMENTS):
+            kind, value = REQUIREMENTS[letter], {letter: getattr(self, letter)}
+            same = (at for at, each in enumerate(privacy) if isinstance(each, kind))
+            own = (at for at in same if getattr(privacy[at], "quasi_identifiers", None) is None)
+            if (at := next(own, None)) is None:  # k of a set of quasi-identifiers stays
+                privacy.append(kind(**value))
             else:
-                privacy.append(replace(each, **{letter: getattr(self, letter)}))
-                del given[letter]
-        privacy += given.values()
+                privacy[at] = replace(privacy[at], **value)
         most = problem.max_groups if self.max_groups is None else self.max_groups
         name, recoding = f"{problem.title}, {self.name}", problem.recoding
         if self.weights:

@@ -149,3 +149,18 @@ def test_marks_of_missing_values_are_those_of_the_population_too(tmp_path: Path)
     result = km.solve(km.Problem(table, km.JournalistRisk("1/2", people)))
     assert result.exact_objective == 0  # "?" and "" are both missing
     assert km.solve(km.Problem(km.read_table(data, ["q0"]), km.JournalistRisk("1/2", people))).exact_objective == 1
+
+
+def test_a_sweep_over_the_risk_gives_what_each_run_gives(tmp_path: Path) -> None:
+    draw = Random(4)
+    rows = [(draw.choice("ab"), draw.choice("xyz")) for _ in range(12)]
+    people = [*rows, *((draw.choice("ab"), draw.choice("xyz")) for _ in range(12))]
+    frames = [pl.DataFrame(each, ["a", "b"], orient="row") for each in (rows, people)]
+    for frame, name in zip(frames, ("t", "people"), strict=True):
+        frame.write_csv(tmp_path / f"{name}.csv")
+    asked = ("--data", tmp_path / "t.csv", "--qi", "a,b", "--population", tmp_path / "people.csv", "--json")
+    found = json.loads(run("sweep", *asked, "--journalist-risk", "1/3,1/6,ema").stdout)
+    table = km.Table.from_frame(frames[0], ["a", "b"])
+    for row, risk in zip(found, ("1/3", "1/6", "9/100"), strict=True):
+        alone = km.solve(km.Problem(table, km.JournalistRisk(risk, frames[1])))
+        assert (row["journalist_risk"], row["objective"], row["proof"]) == (risk, alone.objective, "optimal")

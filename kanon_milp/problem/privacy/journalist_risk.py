@@ -18,9 +18,9 @@ from kanon_milp.problem.column_values import as_text, mixed_key
 from kanon_milp.problem.csv_files import CsvFormat, with_missing
 from kanon_milp.problem.exact import Number, both
 from kanon_milp.problem.hierarchies import ColumnLevels, Hierarchy, Label
-from kanon_milp.problem.privacy.base import NUMBER, TEXT, Parameter, Requirement, Shortfall
+from kanon_milp.problem.privacy.base import NUMBER, TEXT, Parameter, Requirement, Shortfall, Swept
 from kanon_milp.problem.privacy.instance_data import InstanceData
-from kanon_milp.problem.privacy.thresholds import threshold
+from kanon_milp.problem.privacy.thresholds import PRESETS, threshold
 from kanon_milp.problem.records import Group
 from kanon_milp.problem.roles import Roles
 from kanon_milp.problem.table import Table, open_frame, read_frame
@@ -197,6 +197,7 @@ class JournalistRisk(Requirement):
             help="Table of the population, with the quasi-identifiers, for --journalist-risk.",
         ),
     }
+    swept: ClassVar[Swept] = Swept(-1, "0.05,0.09", {name: preset.risk for name, preset in PRESETS.items()})
     against: ClassVar[str] = "linkage by somebody who does not know whether a person is in the table"
     source: ClassVar[str] = "Sweeney 2002 (k-map); El Emam and Dankar 2008"
     keeps_flow_structure: ClassVar[bool] = True
