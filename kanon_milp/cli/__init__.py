@@ -56,10 +56,13 @@ def command_line() -> int:
 def _with_option(message: str, arguments: Sequence[str]) -> str:
     """A message that begins with an argument of Python, such as max_groups, with the option in its place that was given
     for it."""
-    found = re.match(r"[a-z]\w*(?=:| must )", message)
-    option = "" if found is None else f"--{found[0].replace('_', '-')}"
-    given = any(each == option or each.startswith(f"{option}=") for each in arguments)
-    return f"{option}{message[found.end() :]}" if found is not None and given else message
+    found = re.match(r"[a-z]\w*(?=:| must | of )", message)
+    if found is None:
+        return message
+    option = f"--{found[0].replace('_', '-')}"
+    given = {each.partition("=")[0] for each in arguments}
+    named = next((each for each in (option, option.removesuffix("s")) if each in given), None)
+    return message if named is None else f"{named}{message[found.end() :]}"
 
 
 class _Tolerant(io.BufferedIOBase):

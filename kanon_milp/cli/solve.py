@@ -287,6 +287,8 @@ def solve(
             display.say(f'written to table "{to_table}" of {database}')
         if save_model is not None:
             display.say(f"model file written to {save_model}")
+        if labels is not None and files[os.path.realpath(labels)] is not None:
+            display.say(f"labels written to {labels}")
         if show and result.table is not None:
             display.show_groups(result)
     if stop.is_set():

@@ -507,7 +507,8 @@ def made_hierarchies(table: Table, makers: Makers) -> dict[str, Hierarchy]:
     for name in makers:
         if name not in names:
             known = among(name, names, "quasi-identifier")
-            raise InputError(f'{table.source}: "{name}" was given a hierarchy, but is not a quasi-identifier{known}')
+            what = f'"{name}"{_how(makers[name])} is no quasi-identifier, so it takes no hierarchy'
+            raise InputError(f"{table.source}: {what}{known}")
     found = {}
     for name, make in makers.items():
         source = f'{table.source}: column "{name}"{_how(make)}'
@@ -573,7 +574,7 @@ def read_recoding(
     if made:
         return Hierarchies(made, given, dict(level_costs or {}), patterns, {} if costs is None else costs)
     if costs:
-        raise InputError("costs of labels need hierarchies; weights set the cost of suppressing")
+        raise InputError("costs: labels have them where there are hierarchies; weights set the cost of suppressing")
     return Suppression(given) if patterns is None else patterns
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import time
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,26 @@ def test_readings_and_weights_of_a_certificate(table: Path) -> None:
     accepted = run("verify", "--original", str(table), "--certificate", str(proof), "--weight", "age=3/2")
     assert accepted.returncode == 0, accepted.stdout
     assert run("verify", "--original", str(table), "--certificate", str(proof)).returncode == 6
+
+
+@pytest.mark.parametrize("recoding", ["boxes", "microaggregation"])
+def test_a_model_of_all_groups_gets_multipliers_for_its_certificate(recoding: str, tmp_path: Path) -> None:
+    data, path = tmp_path / "t.csv", tmp_path / "proof.json"
+    data.write_text("a,b\n" + "".join(f"{i * i % 11},{i * 5 % 7}\n" for i in range(8)))
+    asked = ("--data", data, "--qi", "a,b", "--k", "3", "--recoding", recoding)
+    found = json.loads(run("solve", *asked, "--certificate", path, "--json").stdout)
+    assert (found["solver"]["method"], found["proof"]) == ("milp", "optimal")
+    verified = run("verify", "--original", data, "--recoding", recoding, "--certificate", path, "--json")
+    checked = json.loads(verified.stdout)["certificate"]
+    assert checked["valid"]
+    assert found["objective"] * 0.9999 < Fraction(checked["bound"]) <= found["objective"]
+
+
+def test_a_certificate_beside_another_objective_is_said_to_be_about_the_loss(table: Path) -> None:
+    common = ("solve", "--data", table, "--qi", QI, "--k", "2", "--certificate", table.with_name("proof.json"))
+    said = "it is about the loss alone, not about the number of groups"
+    assert said in " ".join(run(*common, "--objective", "max_groups").stdout.split())
+    assert "the loss alone" not in run(*common).stdout
 
 
 def test_an_infeasible_problem_has_no_certificate(table: Path) -> None:

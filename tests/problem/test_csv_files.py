@@ -279,8 +279,7 @@ def test_an_unknown_column_is_told_which_there_are(tmp_path: Path) -> None:
     folder.mkdir()
     model.write_text('[data]\nfile = "t.csv"\nquasi_identifiers = ["income"]\n[privacy]\nk = 2\n')
     asked = ("--data", path, "--k", 2, "--qi", "age,city")
-    rest = "-identifier; the quasi-identifiers are age, city"
-    known = rest.removeprefix("-identifier")
+    known = "; the quasi-identifiers are age, city"
     for command, message in (
         (("solve", "--data", path, "--qi", "income", "--k", 2), said),
         (("compress", path, "--qi", "income"), said),
@@ -293,9 +292,10 @@ def test_an_unknown_column_is_told_which_there_are(tmp_path: Path) -> None:
         (("solve", *asked, "--hierarchies", folder), f"no hierarchy of any quasi-identifier (files COLUMN.csv){known}"),
         (
             ("solve", *asked, "--numeric", "income=5"),
-            f'"income" was given a hierarchy, but is not a quasi{rest}',
+            f'"income" (widths 5) is no quasi-identifier, so it takes no hierarchy{known}',
         ),
-        (("solve", *asked, "--weight", "income=5"), f'"income" is not a quasi-identifier{known}'),
+        (("solve", *asked, "--weight", "income=5"), f'--weight: "income" is not a quasi-identifier{known}'),
+        (("solve", *asked, "--level", "income=1"), f'--level: "income" is not a quasi-identifier{known}'),
     ):
         done = run(*command)
         assert done.returncode == 2
