@@ -12,6 +12,7 @@ import os
 import re
 import sys
 import tempfile
+import textwrap
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -72,7 +73,7 @@ def of_page(width: int, height: int, *parts: str, **asked: int) -> str:
 
 def report() -> str:
     """The beginning of a report page."""
-    return of_page(860, 850, "header", "protection")
+    return of_page(860, 960, "header", "protection")
 
 
 def before_after() -> str:
@@ -88,7 +89,8 @@ def inspect() -> str:
         found = km.inspect(path)
     console = Console(record=True, width=96, file=open(os.devnull, "w"))  # noqa: SIM115
     display.screen, before = (lambda: console), display.screen
-    display.show_inspection(replace(found, source="people.csv", command=found.command.replace(str(path), "people.csv")))
+    command = textwrap.wrap(found.command.replace(str(path), "people.csv"), 90, break_on_hyphens=False)
+    display.show_inspection(replace(found, source="people.csv", command=" \\\n  ".join(command)))
     display.screen = before
     svg = console.export_svg(title="kanon-milp inspect people.csv", unique_id="inspect")
     return re.sub(r"(?s)@font-face \{.*?\}\s*", "", svg)  # which would be loaded from elsewhere

@@ -243,7 +243,7 @@ def _():
     get_run, set_run = mo.state(None)
     get_done, set_done = mo.state(())
     given = mo.cli_args()
-    folder = Path(given.get("folder") or tempfile.mkdtemp(prefix="kanon-milp-"))  # of uploads and results
+    folder = Path(str(given.get("folder") or tempfile.mkdtemp(prefix="kanon-milp-")))  # of uploads and results
     mo.md("""
     # Anonymize a table
 

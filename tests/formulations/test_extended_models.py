@@ -29,7 +29,8 @@ from kanon_milp.solvers import Availability, Capability, LinearModel, Progress, 
 from kanon_milp.solvers.call import SolverCall
 from kanon_milp.solvers.proof import Grid
 from kanon_milp.studies.output import described
-from kanon_milp.studies.pages.wording import ASKED, amount, proof_sentence
+from kanon_milp.studies.pages.wording import ASKED, proof_sentence
+from kanon_milp.system.text_tables import amount
 
 Rows = Sequence[tuple[str, ...]]
 Vector = tuple[int, ...]

@@ -13,7 +13,8 @@ from written_solutions import highs_solutions
 
 import kanon_milp as km
 from kanon_milp.studies.output import described
-from kanon_milp.studies.pages.wording import amount, proof_sentence
+from kanon_milp.studies.pages.wording import proof_sentence
+from kanon_milp.system.text_tables import amount
 
 
 def test_an_extended_model_goes_out_and_its_solution_comes_back(tmp_path: Path) -> None:

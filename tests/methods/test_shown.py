@@ -15,7 +15,8 @@ from kanon_milp.methods.tracker import PhaseRun
 from kanon_milp.presolve import preparation
 from kanon_milp.problem.exact import in_words
 from kanon_milp.studies.output import described
-from kanon_milp.studies.pages.wording import amount, marks, proof_sentence
+from kanon_milp.studies.pages.wording import marks, proof_sentence
+from kanon_milp.system.text_tables import amount
 
 SECRET = "Wilhelmina"
 

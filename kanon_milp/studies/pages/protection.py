@@ -185,10 +185,15 @@ def steps_of_ema(described: Mapping[str, Any]) -> list[tuple[str, str]]:
     roles, risk, quality = problem["roles"], measures["risk"], measures["quality"]
     before, after = risk["before"], risk["after"]
     attacks = dict.fromkeys(against for _, against, _ in requirements(described) if against)
+
+    def changed(column: Mapping[str, Any]) -> str:
+        shares = (f"{word} {percent(column[word] / problem['n'])}" for word in ("generalized", "suppressed"))
+        return f"{column['name']} ({', '.join(shares)})"
+
     removed = [*roles["identifying"], *roles.get("unit", [])]
     named = [
         f"Direct identifiers, removed: {listed(removed)}." if removed else "No column is named as a direct identifier.",
-        f"Quasi-identifiers, recoded: {listed(problem['quasi_identifiers'])}.",
+        f"Quasi-identifiers, and what became of their cells: {'; '.join(map(changed, measures['columns']))}.",
     ]
     if kept := [*roles["sensitive"], *roles["insensitive"], *roles["unclassified"]]:
         named.append(f"Released as they are: {listed(kept)}.")

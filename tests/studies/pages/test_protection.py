@@ -13,7 +13,8 @@ from result_pages import HOSTILE, Read, page, small
 import kanon_milp as km
 from kanon_milp.studies.output import described
 from kanon_milp.studies.pages.protection import answers, identifying, levels, promises
-from kanon_milp.studies.pages.wording import amount, proof_sentence
+from kanon_milp.studies.pages.wording import proof_sentence
+from kanon_milp.system.text_tables import amount
 
 
 def test_the_page_begins_with_who_is_protected_against_what(tmp_path: Path) -> None:
