@@ -187,8 +187,9 @@ def steps_of_ema(described: Mapping[str, Any]) -> list[tuple[str, str]]:
     attacks = dict.fromkeys(against for _, against, _ in requirements(described) if against)
 
     def changed(column: Mapping[str, Any]) -> str:
-        shares = (f"{word} {percent(column[word] / problem['n'])}" for word in ("generalized", "suppressed"))
-        return f"{column['name']} ({', '.join(shares)})"
+        rows = {word: column[word] for word in ("generalized", "suppressed") if column[word]}
+        shares = (f"{word} {percent(count / problem['n'])}" for word, count in rows.items())
+        return f"{column['name']} ({', '.join(shares) or 'unchanged'})"
 
     removed = [*roles["identifying"], *roles.get("unit", [])]
     named = [
