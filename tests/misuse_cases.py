@@ -248,7 +248,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
     "compress": (
         km.compress,
         {"frame": TABLE.keys, "quasi_identifiers": ["a"]},
-        {"frame": "", "quasi_identifiers": "", "sensitive": "none"},
+        {"frame": "frame", "quasi_identifiers": "none", "sensitive": "none"},
     ),
     "datasets.load": (km.datasets.load, {"name": "nothing"}, {"name": "", "base_url": ""}),
     "export_model": (
@@ -416,6 +416,8 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
             "on_progress": "none class",
             "on_stage": "none class",
             "interrupt": "none",
+            "lazy": "none",
+            "cuts": "none",
         },
     ),
     "compare": (
