@@ -503,12 +503,20 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
             "count": "none",
             "weight": "none",
             "header": "truth",
+            "missing": "",
         },
     ),
     "measure": (
         km.measure,
         {"problem": PROBLEM, "anonymized": FRAME},
-        {"problem": "", "anonymized": "frame", "missing_keys": "", "row_id": "none", "partition": "none"},
+        {
+            "problem": "",
+            "anonymized": "frame",
+            "missing_keys": "",
+            "row_id": "none",
+            "partition": "none",
+            "weight": "none",
+        },
     ),
     "write_model": (
         km.write_model,
