@@ -13,8 +13,8 @@ import numpy as np
 from kanon_milp.bounds.dual import NEVER, TOO_FINE, ExactDual, Proof, priced_cuts, prove, required_phi
 from kanon_milp.bounds.parameters import FixingParameters
 from kanon_milp.errors import InputError
+from kanon_milp.kernels.covers import pairs_within
 from kanon_milp.kernels.pricing import possible_pairs
-from kanon_milp.kernels.reduced_costs import pairs_within
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Candidates, Instance
 from kanon_milp.presolve.part import Part

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kanon_milp.kernels.reduced_costs import pairs_within
+from kanon_milp.kernels.covers import pairs_within
 
 
 @given(
