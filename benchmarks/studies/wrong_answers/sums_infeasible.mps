@@ -1,4 +1,4 @@
-* HiGHS 1.15.1 says infeasible, unless presolve is off: what is left of a problem of 6 rows, k = 2
+* HiGHS 1.15.1 says infeasible, unless presolve or its aggregator is off: what is left of a problem of 6 rows, k = 2
 * or more and p = 2, whose sums have names. Found by kanon-milp bench fuzz --solver highs --option presolve_rule_off=0 --seed 2
 * known optimum: 16
 NAME sums_infeasible FREE
