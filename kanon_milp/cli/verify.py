@@ -114,9 +114,10 @@ def verify(
         check_target(groups)
     columns = roles.arguments(required=asked is None and anonymized is not None)
     needed = privacy.requirements(required=False)
-    if missing == "wildcard":  # which is how tables are judged, not how they are read
+    of_certificate = {**file.arguments(), "symbol": symbol, "missing": missing}
+    if missing == "wildcard":  # released tables are judged so under every requirement
         missing, missing_keys = "value", "match"
-    reading = {**file.arguments(), "symbol": symbol, "missing": missing}
+    reading = {**of_certificate, "missing": missing}
     comparing: dict[str, Any] = {"cells": cells, "missing_keys": missing_keys, "row_id": row_id}
     strict = suppressed_rows or "strict"
     found: dict[str, Report | CertificateReport] = {}
@@ -155,7 +156,7 @@ def verify(
             original,
             certificate,
             **claimed,
-            **reading,
+            **of_certificate,
             **recoding.arguments(),
             privacy=needed,
             suppressed_rows=suppressed_rows,

@@ -125,10 +125,11 @@ def find_quasi_identifiers(
     """Find the columns of a table that are quasi-identifiers.
 
     table: a `Table`, or a data frame of any kind that narwhals knows, also a lazy one of polars; or the `RowTypes` of
-    these columns. columns: those that an attacker may know; default: the quasi-identifiers of a `Table`, all columns of
-    a frame. every: all minimum quasi-identifiers instead of one. fewest: whether to look for a minimum one; with dozens
-    of columns that may take long, while a minimal one never does. Raises InputError for columns that the table does not
-    have, and if the reading "violate" would need too many sets of columns.
+    these columns. A missing value is one of its own, however the table was read. columns: those that an attacker may
+    know; default: the quasi-identifiers of a `Table`, all columns of a frame. every: all minimum quasi-identifiers
+    instead of one. fewest: whether to look for a minimum one; with dozens of columns that may take long, while a
+    minimal one never does. Raises InputError for columns that the table does not have, and if the reading "violate"
+    would need too many sets of columns.
     """
     integer(k, "k", least=2)
     if not (isinstance(reading, str) and reading in READINGS):

@@ -285,6 +285,12 @@ def check_certificate_files(
     if privacy:
         asked = Problem(table, privacy, recoding, suppressed_rows=reading)
         requirements, populations = stated(asked.requirements, Original.of(table))
+    elif table.keys_match != (claimed := any("missing_keys" in each for each in requirements)):
+        what = "match any value" if claimed else "are values of their own"
+        raise InputError(
+            f"{certificate}: the certificate is about a table whose missing keys {what}; name that reading: --missing "
+            f'{"wildcard" if claimed else "value"} (missing="{"wildcard" if claimed else "value"}")'
+        )
     groups = {key: claim.number_of_groups(key) for key in NUMBERS_OF_GROUPS}
     return check_claim(table, recoding, requirements, reading, claim, groups, populations)
 

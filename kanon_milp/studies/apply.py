@@ -130,13 +130,19 @@ def apply(earlier: Result | FullDomainResult | str | Path, table: Any, *, suppre
     to satisfy the requirements themselves, the smallest group first.
 
     The verifier checks the requirements in the new table alone; nothing is said about somebody who has both releases.
-    Raises InputError for a result without a table, one of microaggregation or boxes, and a table that lacks a column.
+    Raises InputError for a result without a table, one of microaggregation or boxes or with missing keys that match,
+    and a table that lacks a column.
     """
     problem, known = _asked(earlier, table)
     if problem.group_cost is not None:
         raise InputError(
             f"apply is not for the recoding {problem.recoding.kind}: what a group is released as depends on all of its "
             "rows, and those of another table would change it; solve that table by itself"
+        )
+    if problem.table.keys_match:
+        raise InputError(
+            'apply is not for missing="wildcard" (--missing wildcard), where k-anonymity is about several groups '
+            'together; solve the other table by itself, or the earlier one with missing="value"'
         )
     covering, uncovered = _covering(problem)
     sides: dict[str, Any] = {"cost_bound": None, "min_groups": None, "max_groups": None, "objective": "loss"}
@@ -240,9 +246,8 @@ def _asked(earlier: Any, table: Any) -> tuple[Problem, Mapping[str, int] | pl.Da
 
 def _table(data: Mapping[str, Any], table: Any) -> Table:
     """The new table, with the roles of the earlier one, read as that was."""
-    roles = {
-        key: data[key] for key in ("sensitive", "identifying", "keep", "drop", "unit", "count", "symbol") if key in data
-    }
+    plain = ("sensitive", "identifying", "keep", "drop", "unit", "count", "missing", "symbol")
+    roles = {key: data[key] for key in plain if key in data}
     if isinstance(table, str | Path):
         csv = {key: data[key] for key in ("delimiter", "encoding", "missing_values", "header") if key in data}
         return read_table(table, data["quasi_identifiers"], **csv, **roles)

@@ -245,6 +245,8 @@ class Report:
         share, rows = self.suppressed_cells / max(cells, 1), counted(self.fully_suppressed_rows, "row")
         sizes = f"smallest {self.smallest_group}, mean {float(self.mean_group):.2f}, largest {self.largest_group}"
         matching = self.missing_keys == "match"
+        if matching and suppressed:
+            both = f" of all rows, {exempt} of those that are not fully suppressed"
         counts = f"groups {self.groups} ({sizes})"
         if matching:
             counts = f"different released rows {self.groups} (rows that match each, itself included: {sizes})"

@@ -161,6 +161,7 @@ def test_few_suppressed_rows_are_enough_and_it_is_said() -> None:
     assert found.report.warnings == (
         "2 rows are fully suppressed, and counted among the rows that match each other row: without them k = 1",
     )
+    assert "k = 3 of all rows, k = 3 of those that are not fully suppressed" in found.report.summary()
     strict = km.Table.from_frame(found.problem.table.frame.to_native(), ["q0", "q1"])
     assert km.solve(km.Problem(strict, km.KAnonymity(3))).objective == 16
 
@@ -177,6 +178,8 @@ def test_what_is_verified_and_measured_is_that_reading() -> None:
     certificate = found.certify()
     assert certificate.bound <= found.exact_objective  # type: ignore[operator]
     assert check_certificate(problem, certificate).valid
+    with pytest.raises(InputError, match=r'apply is not for missing="wildcard"'):
+        km.apply(found, problem.table.frame.to_native())
 
 
 @pytest.mark.parametrize("method", ["search", "greedy", "mondrian", "subset_dp", "matching", "full_domain"])
@@ -220,6 +223,14 @@ def test_from_the_command_line_and_as_a_model_file(tmp_path: Path) -> None:
     with warnings.catch_warnings(action="ignore"):
         assert km.read_model(saved).problem.table.keys_match
     assert "--missing wildcard" in verify_command(result, str(released))[0]  # type: ignore[operator]
+    for missing, other in ((asked[-2:], []), ([], asked[-2:])):  # a certificate is of one reading
+        of_one = tmp_path / "certificate.json"
+        run("solve", "--data", file, *asked[:4], *missing, "--certificate", of_one)
+        check = ["verify", "--original", file, "--certificate", of_one]
+        assert run(*check, *asked[:4], *missing).returncode == 0
+        assert run(*check, *missing).returncode == 0
+        assert run(*check, *asked[:4], *other).returncode == 6
+        assert "name that reading: --missing" in run(*check, *other).stderr
     refused = run("solve", "--data", file, *asked, "--method", "search")
     assert refused.returncode == 2
     assert "use auto or milp" in refused.stderr
