@@ -61,7 +61,8 @@ class PatternPricing:
 
     levels: a level vector for each choice of classes, of levels that cost the same the highest, or all that are
     allowed; by rising cost. cell:
-    what a suppressed cell costs on average, in units. least: κ under each of them, int64 (V,).
+    what a suppressed cell costs on average, in units. least: κ under each of them, int64 (V,). limits: of numbers of
+    groups, as of `PackingCuts`.
     """
 
     def __init__(self, problem: Problem, types: RowTypes) -> None:
@@ -126,8 +127,8 @@ class PatternPricing:
         self._signs = np.where(self.sets.lengths > 0, 1, -1).astype(np.int64)
         least = [self.root.least[0]] + [replace(self.root, exempt=np.ones(1, bool)).least[0]] * self.root.exempt_reading
         most = min(self.types.n // int(min(least)), problem.most_groups or self.types.n)
-        limits = [most if sign > 0 else problem.min_groups for sign in self._signs.tolist()]
-        self._right = np.array(limits, np.int64) * self._signs
+        numbers = [most if sign > 0 else problem.min_groups for sign in self._signs.tolist()]
+        self.limits = np.array(numbers, np.int64) * self._signs
 
     def _every_vector(self) -> Levels:
         """One level vector for each choice of classes."""
@@ -297,7 +298,7 @@ class PatternPricing:
         return float(below.sum() + self._paid(multipliers, of_groups))
 
     def _paid(self, multipliers: Floats, of_groups: Floats) -> float:
-        return float(self.types.counts @ multipliers - self._right @ of_groups)
+        return float(self.types.counts @ multipliers - self.limits @ of_groups)
 
     def exact(self, dual: ExactDual) -> int:
         """L at integer multiples of 1/denominator, in integers: times the denominator.
@@ -314,7 +315,7 @@ class PatternPricing:
         below = self._price(multipliers, 0, 0, False, denominator, of_groups)[0]
         paid = zip(self.types.counts.tolist(), multipliers.tolist(), strict=True)
         total: int = sum(below.tolist()) + sum(n * each for n, each in paid)
-        total -= sum(n * each for n, each in zip(self._right.tolist(), of_groups.tolist(), strict=True))
+        total -= sum(n * each for n, each in zip(self.limits.tolist(), of_groups.tolist(), strict=True))
         return total
 
     def _refuse(self, dual: ExactDual) -> None:

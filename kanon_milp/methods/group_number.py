@@ -11,19 +11,26 @@ tangent, and that number is Newton's next T.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
 from kanon_milp.bounds import lagrangian
+from kanon_milp.bounds.closure_pricing import pricing_of
 from kanon_milp.bounds.dual import DualPoint, ExactDual, prove, round_dual
+from kanon_milp.bounds.packing_cuts import PackingCuts
+from kanon_milp.bounds.priced_ascent import PricedAscent
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.interchange import InterchangeParameters, interchange
 from kanon_milp.heuristics.splitting import split_groups
 from kanon_milp.methods.session import Session
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.preparation import too_many_to_list
+from kanon_milp.problem.problem import Problem
+from kanon_milp.system.arrays import Ints
 from kanon_milp.system.limit import Limit
 from kanon_milp.system.parameters import number, parameters
 
@@ -58,53 +65,96 @@ def group_number(session: Session, limit: Limit) -> tuple[int, Assignment | None
     at, dual = best, None
     if fewest and first is not None:
         at = max(best, len(np.unique(first.candidate)))
-    for _ in range(params.rounds):
-        limited = _limited(instance, max(at, 1), fewest)
+
+    def proven(number: int) -> int | None:
+        nonlocal dual
+        limited = replace(instance, problem=_limited(instance.problem, number))
         seconds = None if math.isinf(limit.left) else max(limit.left, 0.0)
         dual = lagrangian(
             limited, seconds=seconds, iterations=params.iterations, interrupt=limit.interrupt, packing_cuts=False,
             threads=session.options.threads, params=session.parameters,
         )  # fmt: skip
-        proven, before = _proven(limited, round_dual(dual), most), best
-        if proven is not None:
-            best = max(best, proven) if fewest else min(best, proven)
-        if (best == before and at == before) or not 1 <= best <= instance.types.n or limit.over:
-            break
-        at = best
+        exact = round_dual(dual)
+        try:
+            value = prove(limited, exact).value
+        except InputError:  # numbers of more than 64 bits
+            return None
+        limits = PackingCuts.of(limited, exact.sets).limits
+        return _number(limited, value, exact, limits, most, fewest=fewest)
+
+    best = _newton(proven, best, at, instance.types.n, params.rounds, limit, fewest=fewest)
     assert dual is not None
     return best, _table(session, dual, best, first, limit)
 
 
-def _limited(instance: Instance, number: int, fewest: bool) -> Instance:
-    """The least loss of at most so many groups, or of at least so many, as a problem."""
-    free = replace(instance.problem, objective="loss", cost_bound=None, min_groups=None, max_groups=None)
-    problem = replace(free, max_groups=number) if fewest else replace(free, min_groups=number)
-    return replace(instance, problem=problem)
+def priced_number(session: Session, best: int, limit: Limit) -> int:
+    """The same number where candidates are priced instead of listed; by sets of rows only that of as few groups.
+
+    best: what is known of it. session: of any candidates.
+    """
+    problem, types, tuned = session.problem, session.prepared.before.types, session.parameters
+    fewest, bound, start = problem.objective == "min_groups", problem.exact_cost_bound, None
+    if bound is None or not too_many_to_list(_limited(problem, 1), types):
+        return best
+
+    def proven(number: int) -> int | None:
+        nonlocal start
+        source = pricing_of(_limited(problem, number), types, tuned, limit)
+        ascent = PricedAscent(source, session.options.threads, tuned, start)
+        while not (ascent.stalled or limit.over):
+            ascent.rise(limit)
+        start, exact = ascent.multipliers, round_dual(ascent.best)
+        try:
+            value = Fraction(source.exact(exact), exact.denominator)
+        except InputError:  # the same, or the limit
+            return None
+        most = math.floor(bound / source.levels.unit)
+        return _number(source.root, value, exact, source.limits, most, fewest=fewest)
+
+    rounds = tuned.of(GroupNumberParams).rounds
+    return _newton(proven, best, best, types.n, rounds, limit, fewest=fewest)
 
 
-def _proven(instance: Instance, exact: ExactDual, most: int) -> int | None:
+def _newton(
+    proven: Callable[[int], int | None], best: int, at: int, rows: int, rounds: int, limit: Limit, *, fewest: bool
+) -> int:
+    """What is proven at last by the best multipliers for one number of groups after the other, each of which is what
+    the one before has proven. best: what is known. at: the first of them."""
+    for _ in range(rounds):
+        found, before = proven(max(at, 1)), best
+        if found is not None:
+            best = max(best, found) if fewest else min(best, found)
+        if (best == before and at == before) or not 1 <= best <= rows or limit.over:
+            break
+        at = best
+    return best
+
+
+def _limited(problem: Problem, number: int) -> Problem:
+    """The least loss of at most so many groups, or of at least so many where many are asked for."""
+    fewest = problem.objective == "min_groups"
+    free = replace(problem, objective="loss", cost_bound=None, min_groups=None, max_groups=None)
+    return replace(free, max_groups=number) if fewest else replace(free, min_groups=number)
+
+
+def _number(
+    instance: Instance, value: Fraction, exact: ExactDual, limits: Ints, most: int, *, fewest: bool
+) -> int | None:
     """How many groups a table has at least, or at most, that loses no more, in integers; None where nothing is known.
 
-    instance: of a largest, or of a least number of groups.
+    value: of a point with a largest, or a least number of groups. limits: of its sets, as of `PackingCuts`.
     """
-    try:
-        proof = prove(instance, exact)
-    except InputError:  # numbers of more than 64 bits
-        return None
-    least, sets = instance.problem.min_groups, exact.sets.lengths
     # what a requirement says of their number as well is left as it is
-    chosen = sets == (0 if least is not None else instance.types.count)
+    chosen = exact.sets.lengths == (instance.types.count if fewest else 0)
     of_groups = Fraction(sum(exact.packing_multipliers[chosen].tolist()), exact.denominator)
-    if least is not None:
-        spare = most - (proof.value - of_groups * least)
+    above: Fraction = value + of_groups * sum(limits[chosen].tolist()) - most
+    if fewest:
         if of_groups:
-            return max(math.floor(spare / of_groups), 0)
-        return None if spare >= 0 else 0
-    limit = min(instance.problem.most_groups or 0, instance.types.n // int(instance.least.min()))
-    short = proof.value + of_groups * limit - most
+            return math.ceil(above / of_groups)
+        return None if above <= 0 else instance.types.n + 1
     if of_groups:
-        return math.ceil(short / of_groups)
-    return None if short <= 0 else instance.types.n + 1
+        return max(math.floor(-above / of_groups), 0)
+    return None if above <= 0 else 0
 
 
 def _table(session: Session, dual: DualPoint, best: int, first: Assignment | None, limit: Limit) -> Assignment | None:

@@ -16,8 +16,9 @@ import numpy as np
 
 from kanon_milp.errors import TooManyLevelVectorsError, counted
 from kanon_milp.heuristics.grouping import group_sizes
-from kanon_milp.methods.direct import settled, solve_milp
+from kanon_milp.methods.direct import MilpParams, settled, solve_milp
 from kanon_milp.methods.few_groups import LimitBinds, limits_groups, solve_few_groups
+from kanon_milp.methods.group_number import priced_number
 from kanon_milp.methods.hybrid import HybridParams
 from kanon_milp.methods.outcome import UNKNOWN, Bound, Found, Outcome, Scale
 from kanon_milp.methods.phases import Phase
@@ -147,9 +148,8 @@ def solve_number_first(problem: Problem, begun: Callable[..., Session], solved: 
     """The result of a problem whose objective is the number of groups: with what counts of rows prove of it, and where
     these allow a single group with that.
 
-    Where candidates are too many to be listed, the table is that of the least loss under the same side constraints.
-    What Proposition 3 and the size of groups prove may be far from it there: multipliers of the number of groups with a
-    cost bound (`kanon_milp.methods.group_number`) are found over listed candidates only.
+    Where candidates are too many to be listed, the table is that of the least loss under the same side constraints, and
+    with a cost bound multipliers of the number of groups are found over priced ones (`methods.group_number`).
     """
     if refuse_side_constraints(problem, types_of(problem, compress_table(problem))) is not None:
         return solved(begun(problem))  # it says so at once
@@ -165,6 +165,12 @@ def solve_number_first(problem: Problem, begun: Callable[..., Session], solved: 
         session = begun(problem)
         result = solved(session)
     except TooManyLevelVectorsError as error:
+        with light.clock.step("bound"):
+            limit = light.limit.part(2 * light.parameters.of(MilpParams).seconds(light.options))
+            number = Fraction(priced_number(light, int(number), limit))
+        bound = Bound(number, ("own bound",))
+        if not 1 <= number <= problem.table.n:
+            return light.end(Outcome().infeasible(bound.backed_by, light.why_infeasible))
         loss = replace(problem, objective="loss")
         free = solve_free_first(loss, begun, lambda each, *_: solved(each)) if side_constraints(loss) else None
         first = solved(begun(loss)) if free is None else free

@@ -18,10 +18,17 @@ from strategies import drawn_case
 
 import kanon_milp as km
 from kanon_milp.errors import TooManyLevelVectorsError
+from kanon_milp.formulations import get_formulation
 from kanon_milp.methods import direct, group_number
-from kanon_milp.presolve.infeasibility import refuse_side_constraints
+from kanon_milp.methods.session import Session
+from kanon_milp.presolve import preparation
+from kanon_milp.presolve.infeasibility import numbers_of_groups, refuse_side_constraints
 from kanon_milp.presolve.instance import compress_table, types_of
 from kanon_milp.presolve.preparation import presolve
+from kanon_milp.solvers import get
+from kanon_milp.solvers.call import SolverOptions
+from kanon_milp.system.clock import Clock
+from kanon_milp.system.limit import NO_LIMIT
 
 
 @pytest.mark.parametrize("seed", range(examples(200, 5)))
@@ -79,7 +86,7 @@ def test_counts_of_rows_say_how_many_groups_of_a_wide_table(
 
 @pytest.mark.parametrize("seed", range(examples(120, 12)))
 def test_what_counts_of_rows_prove_is_true(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where candidates are too many to be listed, and the table is that of the least loss."""
+    """Also where candidates are too many to be listed, and are priced, and the table is that of the least loss."""
     draw, objective = Random(f"objectives-{seed}"), ("min_groups", "max_groups")[seed % 2]
     sides = ({}, {"min_groups": 2}, {"max_groups": 2}, {"cost_bound": 5}, {"cost_bound": 8, "max_groups": 3})[seed % 5]
     case = replace(drawn_case(draw, (3, 8), sides=False), sides={**sides, "objective": objective})
@@ -94,6 +101,9 @@ def test_what_counts_of_rows_prove_is_true(seed: int, monkeypatch: pytest.Monkey
         return presolve(problem, *given, **more)
 
     monkeypatch.setattr("kanon_milp.methods.solve.presolve", refusing)
+    monkeypatch.setattr(preparation, "FEW_VECTORS", 0)
+    monkeypatch.setattr(preparation, "PRICED_PAIRS", 0)
+    monkeypatch.setattr(preparation, "MOST_LABELS", 0 if seed % 3 == 0 else 1 << 30)
     found, sign = km.solve(problem), 1 if problem.objective == "min_groups" else -1
     if best is None:
         assert found.table is None
@@ -102,3 +112,26 @@ def test_what_counts_of_rows_prove_is_true(seed: int, monkeypatch: pytest.Monkey
     assert found.exact_bound is None or sign * found.exact_bound <= sign * best
     assert found.exact_objective is None or sign * found.exact_objective >= sign * best
     assert found.proof != "optimal" or found.exact_objective == best
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("objective", "cost_bound"), [("min_groups", 100), ("max_groups", 31)])
+def test_priced_candidates_say_as_much_as_listed_ones(
+    objective: Any, cost_bound: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nearly; and more than counts of rows."""
+    draw = Random(5)
+    rows = [tuple(draw.choice("abc") for _ in range(4)) for _ in range(60)]
+    frame = pl.DataFrame(rows, [f"q{j}" for j in range(4)], orient="row")
+    problem = km.Problem(
+        km.Table.from_frame(frame, frame.columns), km.KAnonymity(2), objective=objective, cost_bound=cost_bound
+    )
+    prepared = presolve(problem, Clock())
+    session = Session(prepared, get_formulation("strong"), get(), SolverOptions(), Clock())
+    counted = numbers_of_groups(problem, prepared.before.types)[objective == "max_groups"]
+    listed, _ = group_number.group_number(session, NO_LIMIT)
+    monkeypatch.setattr(preparation, "FEW_VECTORS", 0)
+    monkeypatch.setattr(preparation, "PRICED_PAIRS", 0)
+    priced = group_number.priced_number(session, counted, NO_LIMIT)
+    assert abs(priced - listed) <= 1
+    assert priced != counted
