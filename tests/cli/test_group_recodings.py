@@ -66,7 +66,10 @@ def test_arguments_reach_the_recoding(tmp_path: Path) -> None:
         (("--recoding", "boxes", "--level", "age=1"), "masks, levels and their costs are not for the recoding boxes"),
         (("--recoding", "boxes", "--method", "greedy"), "the method greedy is not for this problem"),
         (("--recoding", "boxes", "--min-groups", "2"), "min_groups is not supported with the recoding boxes"),
-        (("--recoding", "boxes", "--p", "2", "--iteration-limit", "3"), "k_member: no use for an iteration limit"),
+        (
+            ("--recoding", "microaggregation", "--center", "member", "--p", "2", "--iteration-limit", "3"),
+            "k_member: no use for an iteration limit",
+        ),
     ],
 )
 def test_what_does_not_go_together_is_refused(options: tuple[str, ...], said: str, tmp_path: Path) -> None:
