@@ -29,6 +29,7 @@ from kanon_milp.system.limit import Limit
 from kanon_milp.verify import verify
 
 NO_TABLE = "there is no table, so nothing was optimized after the first objective"
+AROUND = ("compress", "candidates", "reduce", "assign", "verify")  # steps of a session that come with any search
 NOT_LINEAR = "for large tables only keep COLUMN is optimized, right after the loss or another such goal"
 
 
@@ -53,7 +54,8 @@ def solve_stages(asked: Request, goals: Sequence[str]) -> Result:
     else:
         why, stages = opened if limit.over else f"{opened}; {NOT_LINEAR}", [(stage, found)]
         if linear and not limit.over:
-            stages = _by_weights(problem, stage, linear, found, asked.solved, limit)
+            around = sum(first.seconds[step] for step in AROUND)
+            stages = _by_weights(problem, stage, linear, found, asked.solved, limit, around)
         last = stages[-1][1]
         for goal in goals[len(stages) - 1 :]:
             stages.append((Stage(goal, measured(problem, goal, last), message=why), last))
@@ -183,13 +185,13 @@ def combined(problem: Problem, goals: Sequence[str]) -> list[Combined]:
 
 
 def _by_weights(
-    problem: Problem, first: Stage, goals: Sequence[str], found: Found, solved: Solved, limit: Limit
+    problem: Problem, first: Stage, goals: Sequence[str], found: Found, solved: Solved, limit: Limit, around: float
 ) -> list[tuple[Stage, Found]]:
     """All stages as one problem at other weights, from the table of the first on. What it takes to value its table is
-    part of the time."""
+    part of the time, and so is what a session takes before and after it searches, `around` seconds."""
     names, began = (first.goal, *goals), time.perf_counter()
     before = [measured(problem, name, found) for name in names]
-    limit = replace(limit, ends=limit.ends - ENDING * (time.perf_counter() - began))
+    limit = replace(limit, ends=limit.ends - ENDING * (time.perf_counter() - began) - around)
     if limit.over:
         return _left(problem, first, goals, found, TOO_LATE)
     try:
