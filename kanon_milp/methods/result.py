@@ -241,13 +241,13 @@ class Result:
         bounded = recoding.kind == "boxes" or getattr(recoding, "cost", None) in ("sse", "l1")
         dual = self.group_dual
         if bounded and dual is None and self.exact_objective != 0:  # below 0 there is nothing to prove
-            from kanon_milp.methods.registry import refusal
-            from kanon_milp.methods.solve import solve
+            import kanon_milp as km  # methods stand above their results
 
-            bounded = not refusal("search", self.problem)
-            if bounded:
-                limits: dict[str, Any] = {"time_limit": _seconds(limit), "interrupt": limit.interrupt}
-                dual = solve(self.problem, method="search", **limits).group_dual
+            limits: dict[str, Any] = {"time_limit": _seconds(limit), "interrupt": limit.interrupt}
+            try:
+                dual = km.solve(self.problem, method="search", **limits).group_dual
+            except InputError:  # such groups are not priced
+                bounded = False
         if not bounded:
             why = "of costs of groups, only microaggregation and boxes under k-anonymity have one"
             raise NotProvenError(f"no certificate: {why}")
