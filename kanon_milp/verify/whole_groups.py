@@ -117,7 +117,8 @@ def _boxes(table: Original, recoding: Any, released: pl.DataFrame) -> GroupLoss:
 
 def _of_box(rule: ColumnRule, values: Sequence[Label]) -> Callable[[Sequence[Label]], Fraction]:
     """NCP of a label or an interval; of a set what it has beside one value, as a share of all values beside one."""
-    if rule.paths is not None or len(set(ranged(values).values())) > 1:
+    numbers = ranged(values)
+    if rule.paths is not None or (len(numbers) == len(values) and len(set(numbers.values())) > 1):
         return ncp(values)
     return lambda some: Fraction(len(some) - 1, len(values) - 1) if len(some) > 1 else Fraction(0)
 

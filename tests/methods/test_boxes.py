@@ -83,3 +83,11 @@ def test_a_bound_that_knows_sizes_alone_says_so(method: str) -> None:
     assert result.exact_objective == 4
     assert result.exact_bound == Fraction(1, 2)
     assert result.message.startswith("the bound adds up what each row costs in the narrowest box of at least 2 rows")
+
+
+@pytest.mark.parametrize("method", ["milp", "search"])
+def test_numbers_among_texts_are_sets(method: str) -> None:
+    """A column is one of intervals only where all of its values are numbers."""
+    table = km.Table.from_frame(pl.DataFrame({"a": ["2", "6.5", "1", "u"]}), ["a"])
+    result = km.solve(km.Problem(table, km.KAnonymity(2), km.Boxes()), method=method).require_optimal()
+    assert result.exact_objective == 4 * Fraction(1, 3)
