@@ -36,7 +36,8 @@ def refuse_one_group(problem: Problem, types: RowTypes) -> str | None:
     counts = table_as_group(types)
     table_group: Group = replace(counts, table_group=counts)
     for requirement in problem.requirements:
-        if not requirement.merge_closed or not _refuted(requirement, table_group):
+        needed = requirement.merge_closed or isinstance(requirement, KAnonymity)  # what rows match grows with the rows
+        if not needed or not _refuted(requirement, table_group):
             continue
         if problem.suppressed_rows == "exempt" and requirement.exempts:
             continue  # all rows fully suppressed need no partners

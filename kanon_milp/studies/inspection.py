@@ -399,7 +399,8 @@ def inspect(
         # fully suppressed rows match all others, and are else alike with none of them
         among = shown | matched
         keys = texts.select(cs.by_name(*chosen)).filter(among)
-        sampling = sampling_weights(texts.filter(among)[weight], weight, source) if weight is not None else None
+        every = None if weight is None else sampling_weights(texts[weight], weight, source)
+        sampling = every and [each for each, taken in zip(every, among, strict=True) if taken]
         symbols, of_rows = keys.select((pl.all() == symbol).fill_null(value=False)), np.where(shown, weights, 0)[among]
         frequencies = Frequencies.of(keys, symbols, weights[among], sampling, "match" if matched else "own")
         risk = _estimated(frequencies, of_rows, sampled=sampling is not None)

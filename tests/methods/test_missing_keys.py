@@ -172,6 +172,8 @@ def test_what_is_verified_and_measured_is_that_reading() -> None:
     assert found.table is not None
     assert min(counts(found.table.rows(), (0, 1))) >= 2
     assert km.measure(problem, found.table).missing_keys == "match"
+    few = km.solve(km.Problem(table(ROWS), km.KAnonymity(5)))
+    assert "not even all rows as one group satisfy k-anonymity" in (few.message or "")
     worse = found.table.with_columns(pl.Series("q0", ["x", "x", "y", "z"]), pl.Series("q1", ["1", "2", None, "3"]))
     assert not km.verify(problem, worse).ok
     assert found.as_dict()["problem"]["requirements"] == [{"name": "k_anonymity", "k": 2, "missing_keys": "match"}]

@@ -40,6 +40,9 @@ def test_weights_that_are_none_are_refused(cell: str | None) -> None:
     frame = pl.DataFrame({"a": ["x", "y"], "w": ["2", cell]})
     with pytest.raises(InputError, match='column "w", row 2: a sampling weight'):
         km.inspect(frame, ["a"], weight="w")
+    gone = pl.concat([pl.DataFrame({"a": ["*"], "w": ["2"]}), frame.cast({"w": pl.String})])
+    with pytest.raises(InputError, match='column "w", row 3: a sampling weight'):
+        km.inspect(gone, ["a"], weight="w")
     with pytest.raises(InputError, match="weight or population, not both"):
         km.inspect(frame, ["a"], weight="w", population=frame)
 
