@@ -463,8 +463,10 @@ class AllGroups(_GroupPhase):
             rows, _, complete = bound.near(known.gap + margin, params.all_columns, params.all_nodes, short, every=True)
         if not complete or len(rows) > params.all_groups:
             return
-        pool = Pool.of(np.concatenate([rows, known.table()]), bound.priced.costs)
-        held = {each.tobytes() for each in Pool.of(known.table(), bound.priced.costs).rows}
+        parts = known.table()
+        known.offer(parts)  # where the best table has larger groups, these cost less; what is forbidden costs the best
+        pool = Pool.of(np.concatenate([rows, parts]), bound.priced.costs)
+        held = {each.tobytes() for each in Pool.of(parts, bound.priced.costs).rows}
         table = np.flatnonzero([each.tobytes() in held for each in pool.rows])
 
         def cost_of(chosen: Ints) -> Fraction:

@@ -153,8 +153,8 @@ def measure(
         if not same:
             raise InputError("weight: the released table has other rows than the original; name a column with row_id")
         texts = as_text(table.frame, (column_name(weight, "weight"),), table.source)[weight].alias("")
-        every = sampling_weights(texts, weight, table.source)
-        sampling = every if rows is None else [every[row] for row in rows]
+        sampling = sampling_weights(texts, weight, table.source)
+        sampling = sampling if rows is None else [sampling[row] for row in rows]
         shown = ~_all_gone(suppressed).to_numpy()
         estimated = _estimated(released, suppressed, weights, sampling, missing_keys, shown if shown.any() else ~shown)
     k = max((r.k for r in problem.requirements if isinstance(r, KAnonymity)), default=None)

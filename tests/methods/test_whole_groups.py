@@ -248,3 +248,15 @@ def test_bounded_costs_have_certificates_where_nothing_is_lost() -> None:
     assert result.certify().bound == 0
     around_means = km.Problem(table, km.KAnonymity(2), km.Microaggregation(cost="l1", center="mean"))
     assert km.solve(around_means).require_optimal().certify().bound == 0
+
+
+def test_the_parts_of_a_large_group_of_the_best_table_are_no_table_of_its_cost() -> None:
+    """A start with a group of four rows, which the program over all groups has as two of two rows."""
+    points = [(165, 77), (202, 24), (37, 274), (48, 187), (298, 29), (259, 109), (19, 44), (222, 214)]
+    points += [(1000, 1000), (1012, 1000), (1000, 1010), (1012, 1010)]
+    frame = pl.DataFrame({"x": [x for x, _ in points], "y": [y for _, y in points]})
+    problem = km.Problem(km.Table.from_frame(frame, ["x", "y"]), km.KAnonymity(2), km.Microaggregation())
+    forced = {"group_search.tables": 0, "group_search.diving": 0, "group_proof.groups": 0}
+    start = [1, 2, 3, 3, 2, 4, 1, 4, 9, 9, 9, 9]
+    found = km.solve(problem, method="search", start=start, parameters=forced)
+    assert found.exact_objective == found.exact_bound == km.solve(problem, method="milp").exact_objective == 25965
