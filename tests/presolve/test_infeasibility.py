@@ -62,7 +62,8 @@ def test_more_than_the_table_has_is_infeasible() -> None:
     assert message(km.PSensitivity(4)) == f'{every} p-sensitivity of "s" (p = 4): {values}'
     assert message(km.LDiversity(4, "distinct")).endswith(f": {values}")
     assert message(km.LDiversity(4, "blocki-williams")).endswith(f": {values}")
-    assert "rows 1, 2, 3, 4, 5" in message(km.KAnonymity(1), km.KAnonymity(6, ["a"]))
+    of_a = f"{every} k-anonymity (k = 6, quasi-identifiers = a): the table has 5 rows"
+    assert message(km.KAnonymity(1), km.KAnonymity(6, ["a"])) == of_a
 
 
 @pytest.mark.parametrize("k", [6, 10**30])
@@ -187,7 +188,7 @@ def many_rows(**sides: Any) -> km.Result:
     ("sides", "said"),
     [
         ({"min_groups": 1501}, "min_groups = 1501 is too many groups of 2 rows or more for 3000 rows"),
-        ({"cost_bound": 2999}, "at least 3,000 rows must lose 1 or more each, which is above the cost bound of 2999"),
+        ({"cost_bound": 2999}, "at least 3,000 rows must lose 1 or more each, which is above the cost bound of 2,999"),
         ({"max_groups": 5, "cost_bound": 100}, "at least 3,000 rows must lose 1 or more each"),
     ],
 )
