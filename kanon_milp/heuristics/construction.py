@@ -23,7 +23,9 @@ class ConstructionParameters:
 
     slack: float = number(0.5, "cells by which rows may cost more than their multipliers, after none; doubled twice")
     often: float = number(0.5, "share of the averages in which the candidates are open that come first", most=1)
-    sometimes: float = number(0.2, "the same for those that come next", most=1)
+    sometimes: float = number(
+        0.2, "share of the averages in which the candidates are open that come after those", most=1
+    )
     promising: float = number(1.5, "cells, φ of the candidates that are worth a look")
     looked_at: float = number(3.0, "cells, φ of the candidates among which rows are moved to mend groups")
     mending: float = number(60.0, "cells for a unit of violation, while groups are mended")

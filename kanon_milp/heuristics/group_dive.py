@@ -32,10 +32,10 @@ class DiveParameters:
     columns: int = number(20, "of the pool for each row, those with the least reduced cost", least=1)
     fixed: float = number(1 / 60, "groups fixed at a time, for each row that is left", most=1)
     sure: float = number(0.5, "share of a group in the linear program, below which only a few are fixed", most=1)
-    few: int = number(3, "of these", least=1)
+    few: int = number(3, "groups that are fixed at a time, at most, where their share is smaller", least=1)
     unplaced: float = number(3.0, "times what its multiplier says is what a row in no group costs", least=1)
     priced: int = number(3, "columns of a seed that are added at a time", least=0)
-    nodes: int = number(2_000, "of the search for them", least=1)
+    nodes: int = number(2_000, "of the search for the groups that are priced in a dive", least=1)
     noise: float = number(0.2, "of shares, at random, from the second dive on", most=1)
 
 

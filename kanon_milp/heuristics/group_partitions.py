@@ -30,8 +30,8 @@ FINE = 2.0**20  # parts of the mean cost of a row: solvers may stop one of them 
 class PartitionParameters:
     """Neighbourhoods of tables with a cost of whole groups. Tuned on Tarragona and Census, k = 3, 4, 5."""
 
-    rows: int = number(120, "that are placed anew at first", least=2)
-    most: int = number(450, "the same, at most", least=2)
+    rows: int = number(120, "rows that a neighbourhood places anew, at first", least=2)
+    most: int = number(450, "rows that a neighbourhood places anew, at most", least=2)
     growth: float = number(1.05, "times as many after a program that was solved to the end", least=1)
     shrink: float = number(0.8, "times as many after one that was not", most=1)
     seconds: float = number(4.0, "for a program, at most")

@@ -33,7 +33,7 @@ class LinkedAnnealingParameters:
     hot: float = number(1.0, "cells, the temperature at the beginning", least=1e-9)
     cold: float = number(0.15, "cells, the temperature at the end", least=1e-9)
     moves: int = number(1_000, "moves for each row in an annealing", least=1)
-    first_moves: int = number(40, "the same in the descent before the first one", least=1)
+    first_moves: int = number(40, "moves for each row in the descent before the first annealing", least=1)
     patience: int = number(3, "annealings that find nothing, until it ends", least=1)
     parts: int = number(10, "of an annealing, after which the best table is looked for", least=1)
     most_rows: int = number(5_000_000, "rows, which are moved one by one; tables of more are left as they are", least=1)

@@ -35,20 +35,24 @@ class NeighbourhoodParameters:
     """Tuned on Adult, its first rows and all of them: k = 2 to 100, and l-diversity and t-closeness."""
 
     grow: float = number(1.15, "times as large is the next one if this was optimal within a third of its time", least=1)
-    grow_fast: float = number(1.4, "the same, if it was within a tenth", least=1)
-    shrink: float = number(0.8, "the same, if it was not optimal", most=1)
+    grow_fast: float = number(
+        1.4, "times as large is the next one if this was optimal within a tenth of its time", least=1
+    )
+    shrink: float = number(0.8, "times as large is the next one if this was not optimal", most=1)
     nodes: int = number(50, "for one where work is counted instead of time and no other number is given", least=1)
     first_pairs: int = number(6_000, "pairs of the first one where sizes are all that is required", least=1)
     counted_pairs: int = number(
-        2_000, "the same where work is counted, and none is larger: 50 nodes of 6,000 may take a minute", least=1
+        2_000, "pairs of each one where work is counted, at most: 50 nodes of 6,000 may take a minute", least=1
     )
     counted_emd_entries: int = number(
         2_500, "of the matrix of one under t-closeness where work is counted: the root of 5,500 takes minutes", least=1
     )
-    seconds: float = number(3.0, "for one of these at most: on Adult what takes longer is rarely worth it; 0: none")
+    seconds: float = number(
+        3.0, "for one neighbourhood at most: on Adult what takes longer is rarely worth it; 0: none"
+    )
     seen_seconds: float = number(8.0, "for one over the pairs of the tables that annealing has seen at most")
     first_entries: int = number(60, "(row type, group) that the first one frees under requirements", least=1)
-    fewest_entries: int = number(10, "that one frees under requirements", least=1)
+    fewest_entries: int = number(10, "(row type, group) that one frees under requirements, at least", least=1)
     share: float = number(
         0.25, "of the time left, for one under requirements: a few large ones find what many do not", most=1
     )

@@ -60,7 +60,9 @@ class ValuedAnnealingParameters:
     first: int = number(2000, "moves of the first segment, while their rate is not known", least=1)
     each: int = number(6000, "moves for each row at most", least=1)
     counted: int = number(1000, "moves for each row where work is counted, and values are few", least=1)
-    counted_quick: int = number(4000, "the same where values are many, and most moves quick", least=1)
+    counted_quick: int = number(
+        4000, "moves for each row where work is counted, values are many, and most moves quick", least=1
+    )
     reporting: float = number(0.1, "of the time, for tables on the way, but for the first and the last", least=1e-6)
 
     def shares(self, *, few: bool, large: bool) -> Floats:

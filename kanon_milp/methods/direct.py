@@ -67,7 +67,7 @@ class MilpParams:
 
     relaxation_share: float = number(0.25, "of the time limit, for a bound from an easier problem", most=1)
     bound_share: float = number(0.1, "of the time limit, for a bound from multipliers", most=1)
-    bound_seconds: float = number(30.0, "the same in seconds, at most")
+    bound_seconds: float = number(30.0, "seconds for a bound from multipliers, at most")
     required_times: float = number(3.0, "times the seconds of a bound, for one under requirements and its proof")
     explain_seconds: float = number(20.0, "at most, to find out what is in conflict in an infeasible problem")
     rounding_seconds: float = number(1.0, "at least, for a point's continuous variables once its integers are rounded")

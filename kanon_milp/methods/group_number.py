@@ -41,7 +41,7 @@ class GroupNumberParams:
     """Bound and table of as few or as many groups as possible. Tuned on the first 1,000 rows of Adult, k = 5."""
 
     rounds: int = number(8, "of the bound, at most", least=1)
-    iterations: int = number(300, "of it in each of these", least=1)
+    iterations: int = number(300, "iterations of the bound in each round", least=1)
     tables: int = number(12, "numbers of groups that tables are made for, at most", least=1)
 
 

@@ -63,10 +63,10 @@ class GroupSearchParams:
     diving: float = number(0.3, "of the time left, for dives, at most", most=1)
     whole: float = number(0.3, "of the time for tables, for a program over the pool", most=1)
     near: float = number(2.0, "times the mean gap of a group is the reduced cost of the groups that join the pool")
-    near_columns: int = number(30, "of them of a seed", least=1)
-    near_nodes: int = number(10_000, "of the search for them", least=1)
+    near_columns: int = number(30, "groups of a seed that join the pool at most", least=1)
+    near_nodes: int = number(10_000, "of the search for the groups that join the pool", least=1)
     all_columns: int = number(2_000, "groups of a seed, up to which one program is stated over all that are left")
-    all_groups: int = number(200_000, "the same, together")
+    all_groups: int = number(200_000, "groups in all, up to which one program is stated over all that are left")
     all_nodes: int = number(100_000, "of the search for them", least=1)
 
 

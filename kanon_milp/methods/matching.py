@@ -51,8 +51,8 @@ class MatchingParams:
 
     share: float = number(0.25, "of the time limit, for the first multipliers", most=1)
     iterations: int = number(500, "of the Lagrangian bound")
-    required_iterations: int = number(300, "of that under requirements")
-    rounds: int = number(30, "of cuts")
+    required_iterations: int = number(300, "of the Lagrangian bound under requirements")
+    rounds: int = number(30, "rounds of cuts")
     tries: int = number(3, "tables that are made without the bound having risen in between")
     width: float = number(
         0.05, "reduced cost of the groups that tables are made of, in mean losses of a row, where the bound is tight"
@@ -62,7 +62,7 @@ class MatchingParams:
     closing: int = number(400_000, "groups up to which it comes at all")
     widenings: int = number(6, "times that the rows that are open in a rounded point become more")
     widen: int = number(100, "settled groups whose rows become open at first, then twice as many")
-    part_seconds: float = number(5.0, "for the integer program over some of these rows, at most")
+    part_seconds: float = number(5.0, "seconds for the integer program over the rows that are open, at most")
 
 
 class Matching(Known):

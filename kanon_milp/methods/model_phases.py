@@ -42,7 +42,7 @@ class CoreParams:
     )
     share: float = number(1.0, "of the time, expected elsewhere", most=1)
     gain: float = number(1.0, "share of the gap that it closes where it is solved")
-    late_gain: float = number(0.5, "the same, expected elsewhere")
+    late_gain: float = number(0.5, "share of the gap that it is expected to close elsewhere")
 
 
 class CondensedModels(ByShare):

@@ -58,19 +58,21 @@ class PricedParams:
     """Rounds over candidates that are priced. Tuned on all of Adult with hierarchies, k = 5."""
 
     seconds: float = number(5.0, "of the first round, at least, where there is time for another one", least=1e-3)
-    value_seconds: float = number(20.0, "the same under requirements about values", least=1e-3)
+    value_seconds: float = number(20.0, "of the first round, at least, under requirements about values", least=1e-3)
     longer: float = number(3.0, "times as long is each round", least=1)
     bound_share: float = number(0.6, "of a round, for the bound at most", most=1)
     cut_share: float = number(0.4, "of a round, for rank-1 cuts at most, where the bound without them is done", most=1)
     sizes_rounds: int = number(4, "of the bound of sizes, before that of values begins", least=0)
     open_limit: float = number(2.0, "cells, φ of the candidates that tables are made of")
     pair_limit: float = number(2.0, "cells, reduced cost of their pairs")
-    value_pair_limit: float = number(4.0, "the same where groups need values, of which some are scarce")
+    value_pair_limit: float = number(
+        4.0, "cells, reduced cost of their pairs where groups need values, of which some are scarce"
+    )
     some_pairs: int = number(
         2_000_000, "row types under some level vectors, for the first bound on few groups", least=1
     )
     some_share: float = number(0.1, "of the time left, for that bound at most", most=1)
-    some_iterations: int = number(300, "of it, where there is no limit", least=1)
+    some_iterations: int = number(300, "iterations of that bound, where there is no limit", least=1)
     releases: float = number(2.0, "times what a release and its check take is left at the end")
 
 

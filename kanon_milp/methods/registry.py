@@ -60,13 +60,13 @@ class AutoParams:
     search_pairs: int = number(20_000, "pairs, from which on it is elsewhere")
     few_pairs: int = number(300_000, "pairs, up to which it is not where row types have few candidates, with a network")
     slow_pair_seconds: float = number(5e-4, "of the solver, a pair, where no network is left (masks of CMC, Adult)")
-    emd_pair_seconds: float = number(9e-4, "the same under t-closeness")
+    emd_pair_seconds: float = number(9e-4, "of the solver, a pair, where no network is left, under t-closeness")
     matching_pairs: int = number(4_000_000, "pairs, up to which matching for k = 2 without a mask ends soon (Adult)")
     matching_pair_seconds: float = number(1.6e-5, "seconds a pair that it takes, at most")
     few_groups: int = number(2_000, "possible groups of rows, up to which one model of all of them proves at once")
-    nominal_seconds: float = number(600.0, "that expected gains are compared over where there is no time limit")
+    nominal_seconds: float = number(600.0, "seconds that expected gains are compared over where there is no time limit")
     search_gain: float = number(0.6, "share of the gap that search is expected to close")
-    large_gain: float = number(0.2, "the same of direct MILP, where the model is large")
+    large_gain: float = number(0.2, "share of the gap that direct MILP is expected to close where the model is large")
 
 
 def _accepts_all(_problem: Problem) -> str:

@@ -62,16 +62,20 @@ class TurnParams:
 
     share: float = number(0.2, "of the time, for the first turn", most=1)
     shortest: float = number(3.0, "seconds of the first turn, at least")
-    shortest_few: float = number(0.6, "the same where row types have few candidates, and the solver may be quick")
+    shortest_few: float = number(
+        0.6, "seconds of the first turn, at least, where row types have few candidates: the solver may be quick"
+    )
     longest: float = number(90.0, "seconds of a turn, at most")
     pair_seconds: float = number(
         1e-5,
         "a pair, of the first turn: tables constructed with early multipliers may be as good as those with the best",
     )
     longer: float = number(3.0, "times as long as the one before is each turn: good averages are annealed for long")
-    longer_with_cuts: float = number(1.5, "the same with rank-1 cuts, which do not wait for that")
+    longer_with_cuts: float = number(
+        1.5, "times as long as the one before is each turn with rank-1 cuts, which do not wait for averages"
+    )
     last: float = number(1.6, "turns, or less, that are left are one")
-    last_share: float = number(0.4, "of that one, for the bound at most", most=1)
+    last_share: float = number(0.4, "of the last turn, for the bound at most", most=1)
     least_share: float = number(0.2, "of a turn, for each of bound and search", most=1)
     branching_share: float = number(0.5, "of a turn, for branch and bound", most=1)
     branch_gap: int = number(6, "units between table and bound, up to which it has that")
@@ -79,7 +83,7 @@ class TurnParams:
     easy_pairs: int = number(2_000, "pairs of a core problem that goes to the solver at once", least=-1)
     core_pairs: int = number(50_000, "pairs of one that goes there after some time; a larger one comes last")
     rounds_share: float = number(0.5, "of the time, after which it does", most=1)
-    rounds_share_with_cuts: float = number(0.85, "the same with rank-1 cuts")
+    rounds_share_with_cuts: float = number(0.85, "of the time, after which it does with rank-1 cuts")
     declared_share: float = number(0.1, "of what is left, for declaring it", most=1)
     patience: int = number(4, "searches that find nothing while the bound does not rise, before a larger one is left")
     counted: int = number(1, "turns after the first one, where work is counted instead of time")
@@ -94,10 +98,14 @@ class RequiredBoundParams:
     proof_margin: float = number(1.5, "times what the last proof has taken are left for the next one")
     latest: float = number(5.0, "seconds that a turn is late, at most, but for what has to be compiled")
     stalled: float = number(2e-5, "relative rise in some iterations that is not worth it")
-    stalled_after: int = number(100, "of these iterations")
-    slow: float = number(5e-4, "the same where rank-1 cuts can go on from there, which gains more")
-    slow_after: int = number(20, "of these iterations")
-    slow_charged: float = number(1e-2, "the same where moved values are charged, and exact in the groups of cuts")
+    stalled_after: int = number(100, "iterations, at least, after which a rise below `stalled` ends it")
+    slow: float = number(
+        5e-4, "relative rise in some iterations that is not worth it where rank-1 cuts can go on, which gains more"
+    )
+    slow_after: int = number(20, "iterations, at least, after which a rise below `slow` ends it")
+    slow_charged: float = number(
+        1e-2, "relative rise that is not worth it where moved values are charged, and exact in the groups of cuts"
+    )
     counted_iterations: int = number(200, "in a turn, where work is counted instead of time")
 
 
@@ -122,12 +130,16 @@ class TrialParams:
     few_pair_seconds: float = number(
         3e-4, "a pair, where row types have few candidates (masks of CMC under p = 2 and l = 2)"
     )
-    few_emd_pair_seconds: float = number(1e-3, "the same under t-closeness (masks of CMC under t = 0.2)")
+    few_emd_pair_seconds: float = number(
+        1e-3, "a pair, where row types have few candidates, under t-closeness (masks of CMC under t = 0.2)"
+    )
     most_few: int = number(30_000, "pairs, up to which these two hold")
     eager: float = number(3.0, "times as long as all that was before it, at most, is a model likely to take")
     times: float = number(2.5, "times as long as is likely may it take")
     least: float = number(1.5, "times as long must be left")
-    least_few: float = number(0.7, "the same where row types have few candidates: it may well take less")
+    least_few: float = number(
+        0.7, "times as long must be left where row types have few candidates: it may well take less"
+    )
     smaller: float = number(0.7, "of the pairs of one that has not ended, at most, has one that is not harder")
 
 

@@ -51,20 +51,22 @@ class ValuedSearchParams:
         3, "joint values, up to which annealing begins at the best table and has the smaller share"
     )
     annealing_share: float = number(0.85, "of the first search, for annealing", most=1)
-    annealing_share_few: float = number(0.3, "the same with few joint values")
+    annealing_share_few: float = number(0.3, "of the first search, for annealing where joint values are few")
     least_share: float = number(0.1, "of a search, for each of annealing and neighbourhoods", most=1)
     worthwhile: float = number(0.002, "part of the loss, below which what annealing gains in a turn is little")
     slower_share: float = number(0.5, "of the next search, at most, for annealing that has gained little", most=1)
     seen_share: float = number(
         0.5, "of the time for neighbourhoods, for those over the pairs that annealings have seen", most=1
     )
-    seen_seconds: float = number(8.0, "for one of these")
+    seen_seconds: float = number(8.0, "seconds for one neighbourhood over the pairs that annealings have seen")
     near_gap: float = number(0.05, "relative gap, up to which pairs near the multipliers are looked at")
-    near_open: float = number(1.5, "cells, up to which candidates of these cost more by the multipliers")
-    near_pair: float = number(3.0, "the same of pairs")
+    near_open: float = number(1.5, "cells, up to which candidates near the multipliers cost more by them")
+    near_pair: float = number(3.0, "cells, up to which pairs near the multipliers cost more by them")
     middle_gap: float = number(0.25, "relative gap, up to which it is the next two")
-    middle_open: float = number(3.0, "cells, as for near ones")
-    middle_pair: float = number(6.0, "the same of pairs")
+    middle_open: float = number(
+        3.0, "cells, up to which candidates at a middling distance cost more by the multipliers"
+    )
+    middle_pair: float = number(6.0, "cells, up to which pairs at a middling distance cost more by the multipliers")
     far: float = number(12.0, "cells, of both elsewhere")
 
 

@@ -45,15 +45,17 @@ NO_COMMON_ROW = "the mask has no pattern under which the rows of some group are 
 @parameters("greedy_table")
 @dataclass(frozen=True)
 class GreedyTableParams:
-    """The table that all begins with, by greedy, which is slow under requirements about values; but what else makes
-    something of a short time is worse there."""
+    """The time of the first table, which greedy makes before everything else. Under requirements about values greedy
+    is slow, and gets more: other methods that need little time find worse tables there."""
 
-    share: float = number(0.1, "of the time left", most=1)
-    seconds: float = number(1.0, "seconds, at least")
-    value_share: float = number(0.95, "of the time left, under requirements about values", most=1)
-    value_seconds: float = number(20.0, "seconds of that, at most")
-    alone_share: float = number(0.8, "of the time left, where there are no candidates for all else", most=1)
-    value_alone_share: float = number(0.3, "the same where these are priced under requirements about values", most=1)
+    share: float = number(0.1, "of the time left, for greedy at most", most=1)
+    seconds: float = number(1.0, "seconds that greedy has at least")
+    value_share: float = number(0.95, "of the time left, for greedy under requirements about values", most=1)
+    value_seconds: float = number(20.0, "seconds for greedy under requirements about values, at most")
+    alone_share: float = number(0.8, "of the time left, for greedy where there are no candidates for all else", most=1)
+    value_alone_share: float = number(
+        0.3, "of the time left, for greedy where candidates are priced under requirements about values", most=1
+    )
     mondrian_share: float = number(0.3, "of the time left, for Mondrian, where greedy was cut short", most=1)
 
     def value_limit(self, limit: Limit) -> Limit:

@@ -59,11 +59,13 @@ class SetsParams:
     linking_share: float = number(0.2, "of the time left, at most, for arrays", most=1)
     bound_share: float = number(0.2, "of the time left, for the bound", most=1)
     bound_seconds: float = number(60.0, "seconds for it, at most")
-    evaluations: int = number(2_000, "of it, where work is counted instead of time")
+    evaluations: int = number(2_000, "iterations of the bound, where work is counted instead of time")
     anneal_share: float = number(
         0.3, "of the time left, for annealing, where the complete model can be declared afterwards", most=1
     )
-    most_share: float = number(0.8, "the same where it cannot", most=1)
+    most_share: float = number(
+        0.8, "of the time left, for annealing, where the complete model cannot be declared afterwards", most=1
+    )
     anneal_seconds: float = number(30.0, "seconds for it where there is no time limit")
     brief_share: float = number(0.1, "of the time left, for it, where the model of all sets comes next", most=1)
     brief_seconds: float = number(5.0, "seconds for it then, at most")
@@ -78,9 +80,11 @@ class SetsParams:
     turn_seconds: float = number(5.0, "seconds for one of them, at most")
     patience: int = number(4, "rounds of them that find nothing")
     counted: int = number(4, "annealings and rounds, where work is counted instead of time")
-    nodes: int = number(50, "for each neighbourhood of these, at most", least=1)
+    nodes: int = number(50, "nodes of the solver for each neighbourhood, where work is counted, at most", least=1)
     ahead: int = number(5, "units above the bound, of the first tables that models look for; doubled each time")
-    smaller: float = number(0.95, "of the pairs of the model of all better tables, at most, has one of these", most=1)
+    smaller: float = number(
+        0.95, "of the pairs of the model of all better tables, at most, has a model of the first tables", most=1
+    )
     model_pairs: int = number(40_000, "pairs of a model of all sets; more are not solved in minutes")
 
 

@@ -44,7 +44,11 @@ class ForecastParams:
     branch_gap: float = number(
         6.0, "units between table and bound, up to which it does: each further unit takes three times as long", least=-1
     )
-    far_gap: int = number(10, "the same where the core problem would not be solved either", least=-1)
+    far_gap: int = number(
+        10,
+        "units between table and bound, up to which branching does where the core problem would not be solved",
+        least=-1,
+    )
     easy_pairs: int = number(1_000, "pairs of a core problem that goes to the solver at once", least=-1)
     condensed_options: int = number(
         25, "candidates a row type, up to which models are condensed at least (masks of Adult)"
@@ -86,18 +90,20 @@ class CutParams:
     first_types: int = number(1_200, "row types up to which there are cuts before anything is searched")
     first_share: float = number(0.2, "of the time left, for those, at most", most=1)
     share: float = number(0.35, "of the time after the search, for cuts at most", most=1)
-    large_share: float = number(0.35, "the same on tables that are searched to the end", most=1)
-    relax_share: float = number(0.5, "of that time, at most, without a master problem", most=1)
+    large_share: float = number(0.35, "of the time, for cuts at most, on tables that are searched to the end", most=1)
+    relax_share: float = number(0.5, "of the time of cuts, at most, for those without a master problem", most=1)
     iterations: int = number(
         6_000, "iterations of the bound that take as long as the shortest rounds that are worth it"
     )
     slow: float = number(1.0, "times what cuts have taken so far is too long for the next unit where branching goes on")
     rounds: int = number(10, "of cuts, where work is counted instead of time")
-    short_rounds: int = number(4, "rounds of steps without a master problem for each of these")
+    short_rounds: int = number(
+        4, "rounds of steps without a master problem for each round of cuts, where work is counted"
+    )
     first_certificate: float = number(60.0, "seconds until a bound that rises in the background is certified")
     later_certificate: float = number(2.0, "times as long takes the next one")
     first_gain: float = number(0.35, "expected share of the gap that they close before the search")
-    gain: float = number(0.3, "the same after it")
+    gain: float = number(0.3, "expected share of the gap that they close after the search")
 
 
 @parameters("table_search")
@@ -107,7 +113,10 @@ class SearchParams:
 
     share: float = number(0.2, "of the time left before the core problem, at most, for each of two searches", most=1)
     longer: float = number(2.0, "times what cuts before it have taken may it take, at most")
-    briefly: float = number(0.5, "the same where branch and bound follows, which finds tables itself")
+    briefly: float = number(
+        0.5,
+        "times what cuts before it have taken may it take where branch and bound follows, which finds tables itself",
+    )
     patience: int = number(2, "turns that find nothing")
     gain: float = number(0.2, "expected share of the gap that it closes")
 

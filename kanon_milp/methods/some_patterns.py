@@ -44,7 +44,9 @@ class SomePatternsParams:
     """Rounds over some level vectors."""
 
     baseline_share: float = number(0.05, "of the time left, for a table by full-domain recoding", most=1)
-    instead_share: float = number(0.3, "the same, where greedy has found none or was cut short", most=1)
+    instead_share: float = number(
+        0.3, "of the time left, for full-domain recoding where greedy has found no table or was cut short", most=1
+    )
     bound_share: float = number(0.15, "of the time left, for the bound", most=1)
     candidates_share: float = number(0.1, "of the time left, for the candidates of a round", most=1)
     round_share: float = number(0.5, "of the time left, for a round, where there is time for another one", most=1)
