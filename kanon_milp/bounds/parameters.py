@@ -215,7 +215,7 @@ class GroupProofParameters:
     groups: int = number(20_000, "up to which they are gone through one by one")
     nodes: int = number(5_000, "of the search for that, at most")
     share: float = number(0.3, "of the time left for it, at most", most=1)
-    tables: int = number(30, "that are compared with the best one, at most, before a solver's word ends it")
+    tables: int = number(30, "tables that are compared with the best one, at most, before a solver's word ends it")
 
 
 @parameters("cut_rounds")
