@@ -55,12 +55,12 @@ class PoolParams:
     """A pool of tables, and how it is found on tables that are too large for a model of their own."""
 
     share: float = number(0.5, "of the time limit, for the best table", most=1)
-    again: float = number(0.2, "of the seconds that this took, for each further search, where there is no limit")
-    least: float = number(1.0, "seconds, at least, for each of these")
+    again: float = number(0.2, "of the seconds of the first search, for each further one, where there is no limit")
+    least: float = number(1.0, "seconds, at least, for each further search")
     merged: float = number(
-        0.003, "of the groups of the best table, merged with others where such a search begins", most=1
+        0.003, "of the groups of the best table, merged with others where a further search begins", most=1
     )
-    searches: int = number(3, "of these, for each table that was asked for, at most")
+    searches: int = number(3, "further searches for each table that was asked for, at most")
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,7 @@ MODULES: tuple[str, ...] = (
     "methods.some_patterns",
     "methods.started",
     "methods.subset_dp",
+    "methods.table_pool",
 )
 """Modules that register parameters, imported when names are looked up."""
 _KINDS: dict[str, type[Any]] = {}
