@@ -112,8 +112,8 @@ class ModelAtBound(ByShare):
         core, began = core_of(known, self._share(known)), time.perf_counter()
         core.decide(step.instance, step, known.tracker.bound, core.limit)
         if known.dual.rank_one_cuts.count and not known.settled:
-            speed = (time.perf_counter() - began) / step.instance.candidates.pairs**2
-            core.takes = lambda pairs: speed * pairs**2 <= core.limit.left
+            known.model_speed = (time.perf_counter() - began) / step.instance.candidates.pairs**2
+            core.takes = lambda pairs: known.model_speed * pairs**2 <= core.limit.left
             core.solve()
         known.model = core.last
 

@@ -129,11 +129,12 @@ class Known:
     whole: when it all ends. limit: when this round does, of which phases take shares; the whole where there are no
     rounds. round: its number. dual: multipliers of sizes, whose certificate may be written; plain: the same before
     there were rank-1 cuts. iteration_seconds: what an iteration of that bound has taken. raised_in: the last round in
-    which rank-1 cuts have gone as far as is worth it. searched: whether tables were searched for, not only constructed.
-    constructed_by: the multipliers that a table was constructed by. concurrent: how many phases run in the place of a
-    worker. notes: what the result is to say. valued: what is known where more than sizes is required. sizes_only:
-    whether nothing else is required, or the rest is left out. ended: whether the session ends whatever else could be
-    done. off: names of the phases that the user has left out.
+    which rank-1 cuts have gone as far as is worth it. model_speed: seconds that a model of the tables at the bound has
+    taken after these, for the square of its pairs; 0 before there was one. searched: whether tables were searched for,
+    not only constructed. constructed_by: the multipliers that a table was constructed by. concurrent: how many phases
+    run in the place of a worker. notes: what the result is to say. valued: what is known where more than sizes is
+    required. sizes_only: whether nothing else is required, or the rest is left out. ended: whether the session ends
+    whatever else could be done. off: names of the phases that the user has left out.
     """
 
     session: Session
@@ -148,6 +149,7 @@ class Known:
     required: Floats | None = None
     iteration_seconds: float = 0.0
     raised_in: int = -1
+    model_speed: float = 0.0
     searched: bool = False
     constructed_by: DualPoint | None = None
     concurrent: int = 0

@@ -141,8 +141,8 @@ def units_left(known: Known) -> float:
 
 
 def model_seconds(known: Known, loss: int) -> float:
-    """What a model of the tables up to this loss is likely to take."""
-    return known.get(ForecastParams).model_seconds * known.left(loss + 1) ** 2
+    """What a model of the tables up to this loss is likely to take: as the one at the bound, where there was one."""
+    return (known.model_speed or known.get(ForecastParams).model_seconds) * known.left(loss + 1) ** 2
 
 
 def branching_is_quicker(known: Known) -> bool:
