@@ -54,7 +54,7 @@ class CbcAdapter(SolverAdapter):
             rf"Cbc0010I After (?P<node>\d+) nodes.*best possible (?P<bound>{NUMBER}) \((?P<seconds>{NUMBER}) sec"
         ),
         re.compile(r"^Enumerated nodes:\s+(\d+)"),
-        re.compile(rf"^(?:Lower bound|Objective value):\s+({NUMBER})"),
+        re.compile(rf"^(?:Lower bound|(?P<value>Objective value)):\s+({NUMBER})"),
         root=0,
         without_offset=True,
     )

@@ -52,5 +52,8 @@ def test_nodes_and_root_of_each_solver() -> None:
 def test_where_the_root_solves_it_its_bound_is_the_last_one() -> None:
     solved = ["  Dual bound        150", "  Nodes             1"]
     assert read("highs", "\n".join(solved), 0.0) == Search(1, 150.0, None)
+    stopped = ["Objective value:                202", "Lower bound:     201.979", "Enumerated nodes:               1"]
+    assert read("cbc", "\n".join(stopped), 0.0) == Search(1, 201.979, None)
+    assert read("cbc", "\n".join([stopped[0], stopped[2]]), 0.0) == Search(1, 202.0, None)
     nothing = ["  Dual bound        -inf", "  Nodes             0"]
     assert read("highs", "\n".join(nothing), 0.0) == Search(0, None, None)
