@@ -367,7 +367,7 @@ def describe_problem(problem: Problem, levels: Levels) -> dict[str, Any]:
     described = {
         "quasi_identifiers": list(problem.table.quasi_identifiers),
         "sensitive": list(problem.table.sensitive),
-        "requirements": [_claims(r, problem.table) for r in certified_requirements(problem)],
+        "requirements": [claims_of(r, problem.table) for r in certified_requirements(problem)],
         "suppressed_rows": problem.suppressed_rows,
         "columns": [
             {
@@ -383,7 +383,7 @@ def describe_problem(problem: Problem, levels: Levels) -> dict[str, Any]:
     return plain
 
 
-def _claims(requirement: Requirement, table: Table) -> dict[str, Any]:
+def claims_of(requirement: Requirement, table: Table) -> dict[str, Any]:
     """What is stated of a requirement: of a population its hash, and not where it lies."""
     found = requirement.claims
     if isinstance(requirement, JournalistRisk):

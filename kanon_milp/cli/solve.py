@@ -451,6 +451,8 @@ def _solved(
         result = result.with_bound_of(proof)  # a method without a proof of its own has one now
     except NotProvenError as error:
         proof, without = None, str(error)
+    except InputError as error:  # what is solved is written
+        proof, without = None, f"no certificate: {error}"
     seconds = time.perf_counter() - begins
     spent = {**result.seconds, "certify": seconds, "total": result.seconds["total"] + seconds}
     return replace(result, seconds=spent), proof, without

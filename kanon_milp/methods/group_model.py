@@ -21,14 +21,13 @@ from kanon_milp.methods.group_session import GroupSession
 from kanon_milp.methods.result import Result
 from kanon_milp.presolve.whole_groups import GroupInstance
 from kanon_milp.problem.arguments import one_of
-from kanon_milp.problem.group_costs.base import rows_of
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import StopReason
 from kanon_milp.solvers.checked import solve_checked
 from kanon_milp.solvers.model import LinearModel
 from kanon_milp.solvers.proof import INTEGRAL_GAP, Grid
 from kanon_milp.solvers.pyomo_arrays import to_arrays
-from kanon_milp.system.arrays import Floats, Ints
+from kanon_milp.system.arrays import Flags, Floats, Ints
 from kanon_milp.system.limit import Over
 
 FORMULATIONS = {"strong": build_whole_groups, "groups": build_whole_groups, "compact": build_compact}
@@ -64,8 +63,7 @@ def solve_group_model(session: GroupSession) -> Result:
         return session.finish(message="the limit was reached before the model was stated")
     start = None
     if tracker.best is not None:
-        chosen = {tuple(rows.tolist()) for rows in rows_of(tracker.best.group)}
-        start = np.array([float(rows in chosen) for rows in columns.groups])
+        start = _table(instance, columns, tracker.best.group).astype(np.float64)
     options = replace(session.options, time_limit=limit.seconds)
     grid = Grid(int(exact), linear.largest_cost)
     if exact:
@@ -107,9 +105,16 @@ def _prove(session: GroupSession, columns: GroupColumns) -> bool:
             group[list(columns.groups[g])] = g
         tracker.better(instance.table(group))
 
-    params, best = session.parameters.of(GroupProofParameters), tracker.best
-    held = {tuple(rows.tolist()) for rows in rows_of(best.group)}
-    table = np.flatnonzero([each in held for each in columns.groups])
-    cost, backed_by = least_cost(groups, best.cost, table, params, session.limit, solve, better)
+    params = session.parameters.of(GroupProofParameters)
+    table = np.flatnonzero(_table(instance, columns, tracker.best.group))
+    better(table)  # where the best table has larger groups, these cost less; what is forbidden costs the best
+    cost, backed_by = least_cost(groups, tracker.best.cost, table, params, session.limit, solve, better)
     tracker.higher(cost, backed_by)
     return tracker.best.cost <= tracker.bound
+
+
+def _table(instance: GroupInstance, columns: GroupColumns, group: Ints) -> Flags:
+    """Which columns a table is made of, in which a group that is none is in parts. bool (groups,)."""
+    parts = instance.parts(group, max(map(len, columns.groups)))
+    held = {tuple(sorted(rows[rows >= 0].tolist())) for rows in parts}
+    return np.array([rows in held for rows in columns.groups])

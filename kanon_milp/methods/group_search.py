@@ -33,7 +33,6 @@ from kanon_milp.methods.scheduler import run_phases
 from kanon_milp.presolve.boxes import BoxCosts
 from kanon_milp.presolve.whole_groups import GroupInstance
 from kanon_milp.problem.group_costs import NumericCost
-from kanon_milp.problem.group_costs.base import rows_of
 from kanon_milp.problem.group_costs.boxes import BoxPenalty
 from kanon_milp.solvers.model import LinearModel
 from kanon_milp.system.arrays import Floats, Ints, Ints32
@@ -142,7 +141,7 @@ class GroupKnown(Known):
     def table(self) -> Ints32:
         """The groups of the best table that are no larger than pricing knows them; others in parts."""
         assert self.best is not None
-        return rows_of_table(self.best.group, self.groups, self.largest)  # type: ignore[attr-defined]
+        return self.groups.parts(self.best.group, self.largest)  # type: ignore[attr-defined]
 
     @property
     def exact(self) -> bool:
@@ -210,18 +209,6 @@ class GroupKnown(Known):
         table = self.groups.table(group)
         if self.groups.problem.size_only or self.groups.satisfies(table):
             self.tracker.better(table)
-
-
-def rows_of_table(group: Ints, groups: GroupInstance, largest: int) -> Ints32:
-    """Groups as rows of an array, -1 for none; larger ones dealt out, in order of their sensitive values, to parts of κ
-    rows or more."""
-    found = []
-    for each in rows_of(group):
-        rows = each[np.argsort(groups.sensitive_value[each], kind="stable")]
-        count = len(rows) // groups.least if len(rows) > largest else 1
-        parts = (rows[j::count] for j in range(count))
-        found += [np.pad(part, (0, largest - len(part)), constant_values=-1) for part in parts]
-    return np.array(found, np.int32)
 
 
 class _GroupPhase(Phase):
@@ -431,7 +418,7 @@ def _moved(known: GroupKnown, group: Ints, limit: Limit) -> Ints32:
     elif isinstance(cost, BoxPenalty):
         group = improved_boxes(BoxCosts.of(cost, 2 * least), group, least, params.passes, limit)
     known.tracker.better(known.groups.table(group))
-    return rows_of_table(group, known.groups, known.largest)
+    return known.groups.parts(group, known.largest)
 
 
 class AllGroups(_GroupPhase):

@@ -235,17 +235,21 @@ class Result:
             raise NotProvenError(f"no certificate without a list of all level vectors: {error}") from None
 
     def _certify_groups(self, limit: Limit) -> Certificate:
-        from kanon_milp.bounds.group_costs.certificate import certify_groups
+        from kanon_milp.bounds.group_costs.certificate import certified_sizes, certify_groups
+        from kanon_milp.presolve.whole_groups import GroupInstance
 
         recoding = self.problem.recoding
         bounded = recoding.kind == "boxes" or getattr(recoding, "cost", None) in ("sse", "l1")
-        dual = self.group_dual
+        sized, dual = self.problem, self.group_dual
+        if not sized.size_only:  # of groups as the checker knows them, while those of `search` may have more
+            sized = certified_sizes(sized)
+            dual = None if GroupInstance.of(self.problem).differing is not None else dual
         if bounded and dual is None and self.exact_objective != 0:  # below 0 there is nothing to prove
             import kanon_milp as km  # methods stand above their results
 
             limits: dict[str, Any] = {"time_limit": _seconds(limit), "interrupt": limit.interrupt}
             try:
-                dual = km.solve(self.problem, method="search", **limits).group_dual
+                dual = km.solve(sized, method="search", **limits).group_dual
             except InputError:  # such groups are not priced
                 bounded = False
         if not bounded:

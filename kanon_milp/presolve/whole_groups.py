@@ -20,7 +20,7 @@ from kanon_milp.problem.group_costs.base import rows_of
 from kanon_milp.problem.privacy.base import facts_of, is_size_only, least_rows, satisfies
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.records import Group
-from kanon_milp.system.arrays import Floats, Ints
+from kanon_milp.system.arrays import Floats, Ints, Ints32
 
 UNDERFLOW = 1e-280  # floats below this have fewer digits
 
@@ -150,6 +150,17 @@ class GroupInstance:
         """These groups with their cost. group: int64 (n,), any numbers."""
         number = np.unique(self.cost.merged(group), return_inverse=True)[1].reshape(-1).astype(np.int64)
         return GroupTable(number, self.cost.of_partition(number))
+
+    def parts(self, group: Ints, largest: int) -> Ints32:
+        """The groups of a table as rows, -1 for none; larger ones dealt out, in order of their sensitive values, to
+        parts of κ rows or more. group: int64 (n,). Returns int32 (groups, largest)."""
+        found = []
+        for each in rows_of(group):
+            rows = each[np.argsort(self.sensitive_value[each], kind="stable")]
+            count = len(rows) // self.least if len(rows) > largest else 1
+            dealt = (rows[j::count] for j in range(count))
+            found += [np.pad(part, (0, largest - len(part)), constant_values=-1) for part in dealt]
+        return np.array(found, np.int32)
 
     @cached_property
     def one_group(self) -> GroupTable | None:

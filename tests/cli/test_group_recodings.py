@@ -90,3 +90,31 @@ def test_what_needs_levels_of_cells_is_refused_by_name(recoding: str, tmp_path: 
     ):
         found = run_in(tmp_path, *command)
         assert (found.returncode, said in " ".join(found.stderr.split())) == (2, True), found.stderr
+
+
+@pytest.mark.parametrize("required", [("--l", "2"), ("--t", "1/2"), ("--p", "2")])
+@pytest.mark.parametrize("recoding", ["microaggregation", "boxes"])
+def test_certificates_under_requirements_about_values(recoding: str, required: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text(ROWS)
+    asked = (*required, "--recoding", recoding)
+    solved = run_in(tmp_path, "solve", *TABLE, *asked, "--out", "o", "--certificate", "c.json")
+    assert solved.returncode == 0, solved.stderr
+    checked = run_in(tmp_path, "verify", "o/anonymized.csv", *ORIGINAL, *asked, "--certificate", "c.json", "--json")
+    assert checked.returncode == 0, checked.stderr
+    report = json.loads(checked.stdout)
+    assert report["certificate"]["valid"]
+    assert 0 < Fraction(report["certificate"]["bound"]) <= Fraction(report["cost_exact"])
+
+
+def test_a_table_is_not_lost_where_there_is_no_certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise km.InputError("the numbers are too large")
+
+    monkeypatch.setattr("kanon_milp.bounds.group_costs.certificate.certify_groups", refused)
+    (tmp_path / "p.csv").write_text(ROWS)
+    asked = ("solve", *TABLE, "--recoding", "boxes", "--out", "o", "--certificate", "c.json")
+    solved = run_in(tmp_path, *asked)
+    assert solved.returncode == 0
+    assert "no certificate: the numbers are too large" in solved.stderr
+    assert (tmp_path / "o" / "anonymized.csv").exists()
+    assert not (tmp_path / "c.json").exists()

@@ -6,6 +6,7 @@ import os
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -19,7 +20,8 @@ from kanon_milp.heuristics.microaggregation import mdav, scaled
 from kanon_milp.methods import registry
 from kanon_milp.presolve.whole_groups import GroupInstance
 from kanon_milp.problem.group_costs import NumericCost
-from kanon_milp.solvers import SolverOptions
+from kanon_milp.solvers import SolverOptions, StopReason
+from kanon_milp.solvers.checked import solve_checked
 from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.studies.datasets import FOLDER_VARIABLE
 from kanon_milp.system.limit import NO_LIMIT
@@ -250,7 +252,28 @@ def test_bounded_costs_have_certificates_where_nothing_is_lost() -> None:
     assert km.solve(around_means).require_optimal().certify().bound == 0
 
 
-def test_the_parts_of_a_large_group_of_the_best_table_are_no_table_of_its_cost() -> None:
+@pytest.mark.parametrize("recoding", [km.Microaggregation(), km.Boxes()])
+def test_a_certificate_under_l_diversity_is_of_groups_of_so_many_rows(
+    recoding: km.Microaggregation | km.Boxes,
+) -> None:
+    """Multipliers of groups of different values prove nothing of others; those of groups of κ rows prove the optimum
+    of 2-anonymity."""
+    frame = pl.DataFrame({"x": [1, 2, 4, 10, 11, 13, 30, 31], "s": list("aaabbbab")})
+    table = km.Table.from_frame(frame, ["x"], "s")
+    problem = km.Problem(table, km.LDiversity(2), recoding)
+    sizes = km.solve(km.Problem(table, km.KAnonymity(2), recoding)).require_optimal().exact_objective
+    found = km.solve(problem, method="search", time_limit=5)
+    certificate = found.certify()
+    report = km.check_certificate(problem, certificate)
+    assert report.valid, report.problems
+    assert sizes is not None
+    assert found.exact_objective is not None
+    assert 0.999 * sizes < certificate.bound <= report.bound <= sizes < found.exact_objective
+
+
+def test_the_parts_of_a_large_group_of_the_best_table_are_no_table_of_its_cost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A start with a group of four rows, which the program over all groups has as two of two rows."""
     points = [(165, 77), (202, 24), (37, 274), (48, 187), (298, 29), (259, 109), (19, 44), (222, 214)]
     points += [(1000, 1000), (1012, 1000), (1000, 1010), (1012, 1010)]
@@ -260,3 +283,15 @@ def test_the_parts_of_a_large_group_of_the_best_table_are_no_table_of_its_cost()
     start = [1, 2, 3, 3, 2, 4, 1, 4, 9, 9, 9, 9]
     found = km.solve(problem, method="search", start=start, parameters=forced)
     assert found.exact_objective == found.exact_bound == km.solve(problem, method="milp").exact_objective == 25965
+
+    # the same of `milp`, where the solver ends without a table and costs are no small integers
+    frame = pl.DataFrame({"x": [1000 * x + i % 3 for i, (x, _) in enumerate(points)], "y": [y for _, y in points]})
+    problem = replace(problem, table=km.Table.from_frame(frame.with_columns(pl.col("y") * 1000), ["x", "y"]))
+
+    def ended(*given: Any, **more: Any) -> Any:
+        nothing: dict[str, Any] = {"x": None, "objective": None, "bound": None}
+        return replace(solve_checked(*given, **more), **nothing, stop_reason=StopReason.NODE_LIMIT)
+
+    monkeypatch.setattr("kanon_milp.methods.group_model.solve_checked", ended)
+    found = km.solve(problem, method="milp", start=start, parameters={"group_proof.groups": 0})
+    assert found.exact_objective == found.exact_bound == 25_965_015_005

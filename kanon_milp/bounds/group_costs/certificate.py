@@ -19,15 +19,25 @@ from typing import Any
 
 import numpy as np
 
-from kanon_milp.bounds.certificate import Certificate, certified_requirements, hierarchy_hash, table_hash
+from kanon_milp.bounds.certificate import Certificate, certified_requirements, claims_of, hierarchy_hash, table_hash
 from kanon_milp.bounds.group_costs.bound import CostDual
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS
 from kanon_milp.presolve.instance import compress_table
+from kanon_milp.presolve.whole_groups import GroupInstance
 from kanon_milp.problem.exact import exact_number
 from kanon_milp.problem.group_recoding import Boxes
+from kanon_milp.problem.privacy import KAnonymity
+from kanon_milp.problem.privacy.base import least_rows
 from kanon_milp.problem.problem import Problem
 from kanon_milp.system.limit import NO_LIMIT, Limit
 from kanon_milp.verify.certificate import check_certificate
+
+
+def certified_sizes(problem: Problem) -> Problem:
+    """A problem with nothing but the size of groups that the requirements which a certificate states imply."""
+    stated = certified_requirements(problem)
+    whole = GroupInstance.of(problem).table_group
+    return replace(problem, privacy=KAnonymity(max([1, *(least_rows(each, whole) for each in stated)])))
 
 
 def certify_groups(problem: Problem, dual: CostDual | None, limit: Limit = NO_LIMIT) -> Certificate:
@@ -59,7 +69,7 @@ def certify_groups(problem: Problem, dual: CostDual | None, limit: Limit = NO_LI
     described = {
         "quasi_identifiers": list(problem.table.quasi_identifiers),
         "sensitive": list(problem.table.sensitive),
-        "requirements": [{"name": r.name, **r.describe()} for r in certified_requirements(problem)],
+        "requirements": [claims_of(r, problem.table) for r in certified_requirements(problem)],
         "suppressed_rows": problem.suppressed_rows,
         "recoding": {**more, "weights": weights_of},
     }

@@ -213,8 +213,11 @@ def least_cost(
 
 
 def _other_tables(groups: Groups, within: Ints, costs: Ints, tables: Sequence[Ints]) -> LinearModel:
-    """The cheapest table of some groups that is none of these, each of which has a group that it does not have."""
-    whole = [table for table in tables if len(table) and np.isin(table, within).all()]
+    """The cheapest table of some groups that is none of these, each of which has a group that it does not have. What
+    does not place all rows is no table, and forbids none."""
+    placed = [np.sort(held[held >= 0]) for held in (groups.rows[table] for table in tables)]
+    each_once = [np.array_equal(rows, np.arange(groups.n)) for rows in placed]
+    whole = [table for table, once in zip(tables, each_once, strict=True) if once and np.isin(table, within).all()]
     rows = sp.csr_array(np.array([np.isin(within, table) for table in whole]).reshape(len(whole), len(within)) * 1.0)
     others = Constraints(rows, np.full(len(whole), -np.inf), np.array([len(table) - 1.0 for table in whole]))
     return set_partitioning(
