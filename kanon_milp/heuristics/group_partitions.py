@@ -102,7 +102,10 @@ class Partitions:
             self.rows = min(max(change * self.rows, 2 * self.table.shape[1]), self._params.most)
 
     def solve(self, cheap: Flags, adapter: SolverAdapter, options: SolverOptions, limit: Limit) -> bool:
-        """One program over some of the pool; whether that was solved to the end. cheap: bool (C,)."""
+        """One program over some of the pool; whether that was solved to the end, or they are no more than the table
+        has. cheap: bool (C,)."""
+        if int(cheap.sum()) <= len(self.table):
+            return True
         whole, self.pool = self.pool, Pool(self.pool.rows[cheap], self.pool.costs[cheap])
         try:
             found = self._solve(np.ones(len(self.table), np.bool_), adapter, options, limit)

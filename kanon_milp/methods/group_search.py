@@ -380,16 +380,18 @@ class GroupTables(_GroupPhase):
         part = limit.share(params.tables)
         again, known.tabled = known.tabled == known.raised, known.raised
         known.seed += 1
-        self._round(known, bound, part, params.patience)
-        if again and not limit.over and limit.seconds is None:
+        before = known._cost
+        more = self._round(known, bound, part, params.patience) or known._cost < before
+        if again and not limit.over and (limit.seconds is None or not more):
             known.ended = True
 
     @staticmethod
-    def _round(known: GroupKnown, bound: CostBound, part: Limit, patience: int) -> None:
-        params, session = known.params, known.session
+    def _round(known: GroupKnown, bound: CostBound, part: Limit, patience: int) -> bool:
+        """Whether another one may find more from the same table: some program was not solved to the end."""
+        params, session, more = known.params, known.session, False
         for with_near in (False, True):
             if part.over or known.settled:
-                return
+                return True
             if with_near:
                 below = params.near * known.gap / max(len(known.table()), 1)
                 rows, _, _ = bound.near(below, params.near_columns, params.near_nodes, part.share(0.3))
@@ -402,10 +404,12 @@ class GroupTables(_GroupPhase):
             best_of_pool = better.solve(cheap, session.adapter, session.options, whole)
             known.offer(better.table)
             if not best_of_pool:
+                more = True
                 half = part.share(0.5)
                 better.improve(reduced, known.gap, session.adapter, session.options, half, patience, known.offer)
             assert known.best is not None
             _moved(known, known.best.group, part)  # type: ignore[attr-defined]
+        return more
 
 
 def _moved(known: GroupKnown, group: Ints, limit: Limit) -> Ints32:

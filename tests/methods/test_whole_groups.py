@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from effort import examples
@@ -295,3 +296,13 @@ def test_the_parts_of_a_large_group_of_the_best_table_are_no_table_of_its_cost(
     monkeypatch.setattr("kanon_milp.methods.group_model.solve_checked", ended)
     found = km.solve(problem, method="milp", start=start, parameters={"group_proof.groups": 0})
     assert found.exact_objective == found.exact_bound == 25_965_015_005
+
+
+def test_the_search_ends_where_nothing_is_left_to_do() -> None:
+    """The last program is not stated, and all groups at hand have been gone through."""
+    values = np.random.default_rng(1).integers(0, 100, (24, 2))
+    table = km.Table.from_frame(pl.DataFrame(values, ["a", "b"], orient="row"), ["a", "b"])
+    problem = km.Problem(table, km.KAnonymity(3), km.Microaggregation())
+    unstated = {"group_search.all_groups": 1, "group_proof.groups": 0}
+    found = km.solve(problem, method="search", time_limit=5, parameters=unstated)
+    assert (found.proof, found.stop_reason) == ("bound", "finished")
