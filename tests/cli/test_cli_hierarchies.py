@@ -106,7 +106,7 @@ def test_each_way_writes_a_file_and_shows_its_labels(people: Path, way: list[str
         ([*COLUMN, "zip", "--prefix", "x"], "must be an integer"),
         (
             [*SOLVE, "--numeric", "zip=5"],
-            "is not a quasi-identifier",
+            "is no quasi-identifier, so it takes no hierarchy",
         ),
         (
             [*SOLVE, "--numeric", "age"],

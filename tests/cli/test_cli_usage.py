@@ -178,7 +178,7 @@ def test_messages_name_what_is_known_and_no_more(tmp_path: Path) -> None:
         (("--solver", "nothing"), "there are highs, cbc, scip, cpsat"),
         (("--solver", "gurobi"), '(did you mean "pulp:GUROBI"'),
         (("--weight", "a"), "once for each column, as in --weight age=2 --weight sex=1/2"),
-        (("--weight", "c=2"), 'weights: "c" is not a quasi-identifier; the quasi-identifiers are a, b'),
+        (("--weight", "c=2"), '--weight: "c" is not a quasi-identifier; the quasi-identifiers are a, b'),
     ):
         done = run(*asked, *more)
         assert (done.returncode, done.stdout) == (2, "")
@@ -220,7 +220,7 @@ def test_groups_that_are_not_there_are_named_with_a_way_out(tmp_path: Path) -> N
         ("--report-sample", "-1", "error: --report-sample: a number of at least 0 is expected, found '-1'"),
         ("--missing", "foo", "error: --missing: 'foo' is not one of 'value', 'error'"),
         ("--suppression-limit", "5", "error: --suppression-limit: a share of the rows from 0 to 1"),
-        ("--level", "a=5", 'error: levels: column "a": 5 is neither keep nor * nor a level from 0 to 1'),
+        ("--level", "a=5", 'error: --level: column "a": 5 is neither keep nor * nor a level from 0 to 1'),
     ],
 )
 def test_a_wrong_value_of_an_option_is_one_line_that_names_it(

@@ -131,7 +131,7 @@ def test_a_name_with_a_pattern_meets_every_requirement_and_recoding() -> None:
         ("--alpha", "1/" + "9" * 5000, "alpha: an exact number"),
         ("--beta", "9" * 4000, "beta: the number is too large"),
         ("--cost-bound", "1e99999999", "--cost-bound: an exact number"),
-        ("--weight", "a=1e99999999", 'weights of column "a": an exact number'),
+        ("--weight", "a=1e99999999", '--weight of column "a": an exact number'),
         ("--weight", "a=1e99", "the weights are too fine or too large"),
         ("--threads", "9" * 20, "threads must be at most"),
         ("--threads", "1025", "threads must be at most 1024"),

@@ -108,7 +108,7 @@ print(json.dumps({
     "own": list(result.report.own),
     "read": km.read_model(model).problem.requirements[1].spelled,
     "swept": [[row.most, row.objective] for row in km.sweep(problem, most=[2, 3]).rows],
-    "columns": km.sweep(problem, most=[3]).frame().columns[:5],
+    "columns": km.sweep(problem, most=[3]).frame().columns[:6],
 }, default=int))
 """
 
@@ -203,5 +203,5 @@ def test_a_class_a_definition_and_a_line(way: str, tmp_path: Path) -> None:
         "own": [],
         "read": "few rows (most = 3)",
         "swept": [[2, best[2]], [3, best[3]]],
-        "columns": ["k", "risk", "l", "t", "most"],
+        "columns": ["k", "risk", "journalist_risk", "l", "t", "most"],
     }

@@ -122,7 +122,7 @@ def test_a_model_file_makes_hierarchies_of_the_columns(tmp_path: Path) -> None:
         ("numeric = { age = { width = [5] } }", 'did you mean "widths"'),
         ("numeric = { age = { below = 18 } }", "widths is missing"),
         ("numeric = { age = [5] }\nprefix = { age = [1] }", "already"),
-        ("numeric = { year = [5] }", "not a quasi-identifier"),
+        ("numeric = { year = [5] }", "is no quasi-identifier, so it takes no hierarchy"),
         ("numeric = 5", "must be a table"),
     ],
 )

@@ -67,7 +67,7 @@ def test_report_of_a_folder(tmp_path: Path) -> None:
     done = run("report", folder)
     assert (done.returncode, done.stdout) == (0, f"written to {folder / 'report.html'}\n")
     html = (folder / "report.html").read_text()
-    assert html.count("unchanged") == 4  # model, table, anonymized.csv, groups.csv
+    assert html.count(">unchanged<") == 4  # model, table, anonymized.csv, groups.csv
     assert '<li class="good">verified</li>' in html
     assert "Viral Infection" not in html
     assert run("report", folder, "--to", tmp_path / "other.html", "--sample", 2, "-q").returncode == 0
