@@ -44,7 +44,7 @@ class SideConstraintsParams:
     """The problem without its side constraints, which comes first."""
 
     share: float = number(0.3, "of the time left, after which it ends if its best table does not satisfy them", most=1)
-    seconds: float = number(120.0, "the same, where there is no time limit")
+    seconds: float = number(120.0, "after which it ends where there is no time limit")
 
 
 def has_free_problem(problem: Problem) -> bool:
