@@ -123,6 +123,7 @@ def describe_input(problem: Problem, files: Mapping[str, str | None]) -> dict[st
     distances = [getattr(each, "distance", None) for each in problem.requirements]
     trees = [getattr(each, "hierarchy", None) for each in distances]
     sources = [str(getattr(each, "source", "")) for each in (*distances, *trees)]
+    people = [getattr(getattr(each, "population", None), "file", None) for each in problem.requirements]
     mask: dict[str, Any] | None = None
     if (given := recoding.mask) is not None:
         patterns = [dict(each) if isinstance(each, Mapping) else list(each) for each in given.patterns]
@@ -148,6 +149,7 @@ def describe_input(problem: Problem, files: Mapping[str, str | None]) -> dict[st
         "level_costs": costs,
         **({"costs": _costs(recoding.costs)} if recoding.costs else {}),
         **({"microaggregation": recoding.claims} if isinstance(recoding, Microaggregation) else {}),
+        **({"populations": [_file(str(each), files) for each in people if each]} if any(people) else {}),
         "distances": [_file(source, files) for source in dict.fromkeys(sources) if source in files],
     }
 

@@ -66,8 +66,8 @@ MOST_PROPOSED = 8  # quasi-identifiers of a first attempt
 NO_QUASI = "no column is left that may be a quasi-identifier, so no command is proposed; name some (--qi)"
 PROPOSAL = "Roles with ? are guessed from names and values; name them yourself with --qi, --sensitive, ..."
 MATCHING = (
-    "risks and the rows at risk count the rows that match a row, a missing or suppressed key matching any value; "
-    "classes, what identifies and the command are about rows that are alike, which is the stricter reading"
+    "the risk of a row and the rows at risk count the rows that match a row, a missing or suppressed key matching any "
+    "value; classes, {}what identifies and the command are about rows that are alike, which is the stricter reading"
 )
 
 
@@ -180,7 +180,8 @@ class Inspection:
                 "may stay as they are with --keep"
             )
         is_read = self.command.startswith("kanon-milp ")
-        matching = [MATCHING] if self.missing == "wildcard" and self.quasi_identifiers else []
+        of_units = "" if self.unit_risk is None else "the risk of a unit, the units at risk, "
+        matching = [MATCHING.format(of_units)] if self.missing == "wildcard" and self.quasi_identifiers else []
         found = [*self.reading, *matching, *found, *unnamed_notes(self.columns), *repeated_notes(self.columns)]
         found += reading_notes(self.columns, marks_are_read=is_read)
         if not self.quasi_identifiers:

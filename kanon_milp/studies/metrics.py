@@ -531,6 +531,7 @@ def describe_release(problem: Problem, released: Any, report: Report | None) -> 
     """The entry `measures` of `result.json`: risk before and after, quality, columns, groups, sensitive attributes.
 
     released: a table with the rows of the problem's in their order. risk: see `_risk`; k is 2 where none is asked for.
+    missing_keys: "match" where it counts the rows that match a row, as `sensitive` does then.
     population_matches: under journalist risk, the fewest rows of the population that match a released row; `journalist`
     is about that population then, and nothing is said of it before.
     unit_risk: the same over units of protection, see there; None where rows are counted. columns: rows whose cell is
@@ -547,13 +548,19 @@ def describe_release(problem: Problem, released: Any, report: Report | None) -> 
     before, after, weights = table.keys[names], text_columns(frame, names), table.weights
     k = max((each.k for each in problem.requirements if isinstance(each, KAnonymity)), default=2)
     suppressed = suppressed_cells(before, after, table.symbol)
-    linked = {"before": (_by_row(group_sizes(before, weights)), 0), "after": linked_rows(after, suppressed, weights)}
-    risks: dict[str, Any] = {when: _risk(*each, k) for when, each in linked.items()}
+    reading: MissingKeys = "match" if problem.table.keys_match else "own"
+    every = before.select(pl.all().is_null() & False)  # no row of the original is left out
+    known = before.select(pl.when(pl.all() != table.symbol).then(pl.all())) if reading == "match" else before
+    linked = {
+        "before": linked_rows(known, every, weights, reading),
+        "after": linked_rows(after, suppressed, weights, reading),
+    }
+    risks: dict[str, Any] = {when: _risk(*each, k, reading) for when, each in linked.items()}
     matches = None if report is None else report.population_matches
     if matches is not None:
         risks["before"]["journalist"], risks["after"]["journalist"] = None, 1 / max(matches, 1)
     return {
-        "risk": {"k": k, "population_matches": matches, **risks},
+        "risk": {"k": k, "population_matches": matches, "missing_keys": reading, **risks},
         "unit_risk": None if table.unit is None else _unit_risks(problem.table, before, after, suppressed, k),
         "quality": measure(problem, released).as_dict(),
         "columns": [_column(name, before[name], after[name], weights, table.symbol, trees.get(name)) for name in names],
@@ -591,25 +598,25 @@ def _alone(frame: pl.DataFrame, weights: Ints) -> int:
     return group_sizes(frame, weights).count(1)
 
 
-def _risk(of_row: Counter[int], suppressed_rows: int, k: int) -> dict[str, float | int]:
+def _risk(of_row: Counter[int], suppressed_rows: int, k: int, reading: MissingKeys) -> dict[str, float | int | None]:
     """Risks, and numbers of rows that are unique, and in groups of fewer than k. of_row, suppressed_rows: as
-    `linked_rows` tells them; all is about the former.
+    `linked_rows` tells them; all is about the former. groups: None where the rows that match each are counted.
 
     highest, average: of the prosecutor, who knows that somebody is in the table, 1/|group| of a row. journalist: the
     highest for somebody who does not know that, marketer: the share of rows that somebody who links all of them finds
     on average, both with the table in place of the population, of which nothing is known here."""
     rows, smallest = of_row.total(), min(of_row)
-    groups = sum(count // size for size, count in of_row.items())
+    average = float(sum(Fraction(count, size) for size, count in of_row.items()) / rows)
     return {
         "highest": 1 / smallest,
-        "average": groups / rows,
+        "average": average,
         "journalist": 1 / smallest,
-        "marketer": groups / rows,
+        "marketer": average,
         "unique_rows": of_row[1],
         "rows_below_k": sum(count for size, count in of_row.items() if size < k),
         "suppressed_rows": suppressed_rows,
         "rows": rows,
-        "groups": groups,
+        "groups": sum(count // size for size, count in of_row.items()) if reading == "own" else None,
         "smallest": smallest,
     }
 

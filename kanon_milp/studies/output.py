@@ -63,10 +63,13 @@ def seen_from(described: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     given, table = found["input"], found["input"]["table"]
     for part in (
         given.get("model"), table, given["mask"], *given["hierarchies"].values(), *given["distances"],
-        found.get("certificate"),
+        *given.get("populations", ()), found.get("certificate"),
     ):  # fmt: skip
         if part is not None and isinstance(part.get("file"), str):
             part["file"] = from_folder(part["file"], base, folder)
+    for each in found["problem"]["requirements"]:
+        if isinstance(each.get("population"), str):
+            each["population"] = from_folder(each["population"], base, folder)
     for start in DATABASES:
         if table.get("query") is not None and str(table["source"]).startswith(start):
             table["source"] = start + from_folder(table["source"].removeprefix(start), base, folder)

@@ -144,5 +144,9 @@ def test_inspect_says_which_rows_match(tmp_path: Path) -> None:
     found = km.inspect(file, ["a", "b"], missing="wildcard")
     assert [each.rows for each in found.touched] == [1, 3, 3]
     assert found.as_dict()["missing"] == "wildcard"
+    assert not any("the risk of a unit" in note for note in found.notes)
+    of_units = km.inspect(file, ["b"], unit="a", missing="wildcard")
+    assert any("the risk of a unit, the units at risk, what identifies" in note for note in of_units.notes)
+    assert of_units.unit_risk == km.inspect(file, ["b"], unit="a").unit_risk  # that of rows that are alike
     with pytest.raises(InputError, match="leave one of the two out"):
         km.inspect(file, ["a", "b"], missing="wildcard", population=file)

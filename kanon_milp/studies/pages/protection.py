@@ -14,7 +14,7 @@ from kanon_milp.errors import counted, percent
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.privacy.registry import kind_named
 from kanon_milp.problem.privacy.thresholds import PRESETS
-from kanon_milp.studies.pages.wording import MADE, RECODINGS, in_words_of_data, proof_sentence, requirement_sentence
+from kanon_milp.studies.pages.wording import MADE, in_words_of_data, proof_sentence, recoded, requirement_sentence
 
 LEVELS = {"widths": "intervals of {}", "lengths": "first {} characters", "levels": "{}", "counts": "{} classes"}
 
@@ -28,6 +28,14 @@ class Answer(NamedTuple):
 
     question: str
     said: list[str]
+
+
+MATCHING = "if what is missing or suppressed may be any value"
+
+
+def by_matches(measures: Mapping[str, Any]) -> bool:
+    """Whether risks, and what holds of sensitive attributes, are about the rows that match a row."""
+    return bool(measures["risk"].get("missing_keys") == "match")  # earlier versions counted rows that are alike
 
 
 def listed(names: Sequence[str]) -> str:
@@ -62,6 +70,15 @@ def _found(measures: Mapping[str, Any], problem: Mapping[str, Any]) -> str:
     if 0 < gone < problem["n"]:
         are = "is" if gone == 1 else "are"
         apart = f" {_capital(counted(gone, 'row'))} of which nothing is released {are} not counted here."
+    if by_matches(measures):
+        said = (
+            f"Each row of the released table matches at least {after['smallest']:,} rows by {known}, itself included, "
+            f"{MATCHING}: a risk of at most 1 in {after['smallest']:,}."
+        )
+        if after["smallest"] == 1:
+            rows = counted(after["unique_rows"], "row")
+            said = f"No other row matches {rows} of the released table by {known}, {MATCHING}."
+        return f"{said}{apart}"
     if after["smallest"] == 1:
         return f"{_capital(counted(after['unique_rows'], 'row'))} can still be told from all others by {known}.{apart}"
     return (
@@ -75,16 +92,19 @@ def _not_asked(measures: Mapping[str, Any], problem: Mapping[str, Any]) -> list[
     named = [each.get("sensitive") or [] for each in problem["requirements"]]
     about = {name for each in named for name in ([each] if isinstance(each, str) else each)}
     return [
-        f"No requirement is about {each['name']}: {_most(each)}."
+        f"No requirement is about {each['name']}: {_most(each, measures)}."
         for each in measures["sensitive"]
         if each["name"] not in about
     ]
 
 
-def _most(held: Mapping[str, Any]) -> str:
+def _most(held: Mapping[str, Any], measures: Mapping[str, Any]) -> str:
+    where, every = "in some group", "all rows"
+    if by_matches(measures):
+        where, every = "among the rows that match some row", "all"
     if held["p"] == 1:
-        return f"in some group all rows have the same value of {held['name']}"
-    return f"in some group one value of {held['name']} makes up {percent(held['alpha'])} of the rows"
+        return f"{where} {every} have the same value of {held['name']}"
+    return f"{where} one value of {held['name']} makes up {percent(held['alpha'])} of the rows"
 
 
 def lost(described: Mapping[str, Any]) -> str:
@@ -142,6 +162,8 @@ def identifying(described: Mapping[str, Any]) -> list[str]:
         names = listed([each["name"] for each in kept["columns"]])
         are = "is" if len(kept["columns"]) == 1 else "are"
         told = f"could tell {kept['together']:,} of {n:,} rows from all others"
+        if by_matches(described["measures"]):
+            told += ", if what is missing or suppressed is a value of its own"
         said.append(f"Somebody who also knew {names}, which {are} not changed, {told}.")
     if kept["uncounted"]:
         said.append(f"Not counted, since its values are not text: {listed(kept['uncounted'])}.")
@@ -153,8 +175,11 @@ def answers(described: Mapping[str, Any]) -> list[Answer]:
     measures, problem = described.get("measures"), described["problem"]
     if measures is None or described["verified"] is not True:
         return []
+    found, group, linked = "that group", "a group", "a group of this one"
+    if by_matches(measures):
+        found, group, linked = "these rows", "the rows that match", "the rows of this one that match them"
     inferred = [
-        f"{_capital(_most(each))}: whoever finds that group infers that much." for each in measures["sensitive"]
+        f"{_capital(_most(each, measures))}: whoever finds {found} infers that much." for each in measures["sensitive"]
     ]
     if not inferred:
         inferred = [
@@ -169,9 +194,9 @@ def answers(described: Mapping[str, Any]) -> list[Answer]:
         Answer(
             "Can records of the same person be linked?",
             [
-                "To a group, yes: whoever holds another table with the same columns can link each of its rows to a "
-                "group of this one. Nothing here prevents the intersection of two releases about the same persons; "
-                "release one, or the same groups in both."
+                f"To {group}, yes: whoever holds another table with the same columns can link each of its rows to "
+                f"{linked}. Nothing here prevents the intersection of two releases about the same persons; release "
+                "one, or the same groups in both."
             ],
         ),
         Answer("Can something be inferred about somebody?", inferred),
@@ -183,7 +208,7 @@ def steps_of_ema(described: Mapping[str, Any]) -> list[tuple[str, str]]:
     recommends, and which a report on them documents: what this result says of each."""
     problem, measures = described["problem"], described["measures"]
     roles, risk, quality = problem["roles"], measures["risk"], measures["quality"]
-    before, after = risk["before"], risk["after"]
+    before, after, among = risk["before"], risk["after"], risk.get("population_matches")
     attacks = dict.fromkeys(against for _, against, _ in requirements(described) if against)
 
     def changed(column: Mapping[str, Any]) -> str:
@@ -199,7 +224,7 @@ def steps_of_ema(described: Mapping[str, Any]) -> list[tuple[str, str]]:
     if kept := [*roles["sensitive"], *roles["insensitive"], *roles["unclassified"]]:
         named.append(f"Released as they are: {listed(kept)}.")
     units = measures.get("unit_risk")
-    whose, smallest = ("a row", after["smallest"])
+    whose, smallest = "a row" + ", counting the rows that match it" * by_matches(measures), after["smallest"]
     if units:
         whose, smallest, before, after = (
             f"a {units['unit']}",
@@ -207,11 +232,15 @@ def steps_of_ema(described: Mapping[str, Any]) -> list[tuple[str, str]]:
             units["before"],
             units["after"],
         )
-    verdict = "at most" if Fraction(1, smallest) <= EMA_THRESHOLD else "above"
+    verdict, fewest = ("at most" if Fraction(1, each) <= EMA_THRESHOLD else "above" for each in (smallest, among or 1))
     threshold = (
         f"The guidance suggests a highest risk of {float(EMA_THRESHOLD)} for publication, for which groups need at "
         f"least {math.ceil(1 / EMA_THRESHOLD)} members. The highest risk here, 1/{smallest:,}, is {verdict} that."
     )
+    knows = "somebody is in the table, and all of her quasi-identifiers"
+    if among:
+        threshold += f" That is the prosecutor's; the journalist's, at most 1/{among:,}, is {fewest} that."
+        knows += "; that of the journalist's risk knows the latter only"
     actual = (
         f"The prosecutor's, for {whose}: {percent(before['highest'])} at most and {percent(before['average'])} "
         f"on average before, {percent(after['highest'])} at most and {percent(after['average'])} on average "
@@ -223,15 +252,15 @@ def steps_of_ema(described: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Direct identifiers and quasi-identifiers", f"{' '.join(named)} {OWNER} no other column identifies."),
         (
             "Adversaries and attacks",
-            f"The adversary knows that somebody is in the table, and all of her quasi-identifiers. The requirements "
-            f"are meant against {'; '.join(attacks)}. {OWNER} nobody knows more.",
+            f"The adversary knows that {knows}. The requirements are meant against {'; '.join(attacks)}. "
+            f"{OWNER} nobody knows more.",
         ),
         ("Data utility", f"{lost(described)}{utility} The owner of the data must say what they are needed for."),
         ("Threshold of risk", threshold),
         ("Actual risk of re-identification", actual),
         (
             "Methodology",
-            f"{_capital(RECODINGS.get(problem['recoding'], problem['recoding']))}; made with "
+            f"{_capital(recoded(described))}; made with "
             f"{described['package']['name']} {described['package']['version']}. {proof_sentence(described)}",
         ),
         ("Documentation", 'On this page: "What was asked", "How to verify" and "How it was made".'),

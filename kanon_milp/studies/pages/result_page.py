@@ -21,7 +21,15 @@ from kanon_milp.problem.exact import in_words
 from kanon_milp.problem.table import read_frame
 from kanon_milp.studies.output import CLAIM, FILES, PAGE, as_polars, base_of, described, from_folder, seen_from
 from kanon_milp.studies.pages import page, share
-from kanon_milp.studies.pages.protection import answers, levels, lost, promises, requirements, steps_of_ema
+from kanon_milp.studies.pages.protection import (
+    answers,
+    by_matches,
+    levels,
+    lost,
+    promises,
+    requirements,
+    steps_of_ema,
+)
 from kanon_milp.studies.pages.samples import GROUPS_FILE, first_rows, of_folder, of_result
 from kanon_milp.studies.pages.variants import VARIANTS, variants_page
 from kanon_milp.studies.pages.wording import (
@@ -206,6 +214,7 @@ def _files(found: Mapping[str, Any], folder: Path | None, *, look: bool) -> list
         ("pattern mask", given["mask"]),
         *((f"hierarchy of {name}", each) for name, each in given["hierarchies"].items()),
         *(("ground distance", each) for each in given["distances"]),
+        *(("population", each) for each in given.get("populations", ())),
         ("certificate", found.get("certificate")),
     ]
     files = [(what, each["file"], each["sha256"]) for what, each in read if each is not None and each["file"]]
@@ -263,6 +272,7 @@ def result_page(
         levels=levels(described),
         d=described,
         m=measures,
+        matching=measures is not None and by_matches(measures),
         verdicts=[("files have changed", "bad")] if changed else marks(described),
         changed=changed,
         proof=proof_sentence(described),
@@ -273,7 +283,7 @@ def result_page(
         gap=_gap(described),
         sample=sample,
         pairs=pairs,
-        certificate=None if proof is None else {**proof, "bound": in_words(Fraction(proof["bound"]))},
+        certificate=None if proof is None else _certificate(proof),
         check=_check(described, anonymized),
         anonymized=anonymized,
         files=files,
@@ -299,7 +309,8 @@ def _changed(described: Mapping[str, Any], files: Sequence[FileState]) -> str:
 def _tiles(described: Mapping[str, Any], measures: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     problem, quality, after = described["problem"], measures["quality"], measures["risk"]["after"]
     cells = problem["n"] * problem["m"]
-    apart = 0 < after["suppressed_rows"] < problem["n"]
+    except_gone = ", fully suppressed ones apart" * (0 < after["suppressed_rows"] < problem["n"])
+    found = described["groups"]
     what, loss = optimized(described), described.get("loss")
     within = " in the extended model" if described.get("extended") else ""
     gap = f"proven{within}" if described["proof"] == "optimal" else f"bound {amount(described['bound'])}{within}"
@@ -318,11 +329,16 @@ def _tiles(described: Mapping[str, Any], measures: Mapping[str, Any]) -> list[tu
             else []
         ),
         ("suppressed cells", share(suppressed / cells), f"{suppressed:,} of {cells:,}"),
-        ("groups", f"{quality['groups']:,}", f"{quality['h_avg']:.2f} rows on average"),
-        (
-            "smallest group",
-            f"{after['smallest']:,}",
-            f"rows that look the same{', fully suppressed ones apart' * apart}",
+        *(
+            [
+                ("different released rows", f"{found['count']:,}", f"{found['mean']:.2f} rows match each on average"),
+                ("fewest that match a row", f"{after['smallest']:,}", f"rows, itself included{except_gone}"),
+            ]
+            if by_matches(measures)
+            else [
+                ("groups", f"{quality['groups']:,}", f"{quality['h_avg']:.2f} rows on average"),
+                ("smallest group", f"{after['smallest']:,}", f"rows that look the same{except_gone}"),
+            ]
         ),
     ]
 
@@ -354,6 +370,11 @@ def _gap(described: Mapping[str, Any]) -> dict[str, Any]:
         "what": optimized(described),
         "nothing": "No solution of the extended model" if described.get("extended") else ASKED.capitalize(),
     }
+
+
+def _certificate(proof: Mapping[str, Any]) -> dict[str, Any]:
+    bound = Fraction(proof["bound"])
+    return {**proof, "bound": in_words(bound), "trivial": not bound}
 
 
 def _check(described: Mapping[str, Any], anonymized: str | None) -> dict[str, Any]:

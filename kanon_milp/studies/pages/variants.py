@@ -8,7 +8,7 @@ from typing import Any
 
 from kanon_milp.errors import InputError
 from kanon_milp.studies.pages import page, share
-from kanon_milp.studies.pages.protection import lost, promises
+from kanon_milp.studies.pages.protection import by_matches, lost, promises
 from kanon_milp.studies.pages.wording import asked, marks, optimized, proof_sentence, requirement_sentence
 from kanon_milp.system.text_tables import amount
 
@@ -68,6 +68,11 @@ def _warnings(described: Sequence[Mapping[str, Any]]) -> list[str]:
         for key in COSTS
     ):
         said.append("Hierarchies or costs differ, so losses are in different units; compare the measures below.")
+    if any(each.get("measures") and by_matches(each["measures"]) for each in described):
+        said.append(
+            "Where missing cells match any value, risks, the smallest group and shares in a group are about the rows "
+            "that match a row; numbers of groups are about rows that are alike."
+        )
     return said
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from kanon_milp.errors import InputError, counted, gap_in_words
 from kanon_milp.problem.csv_files import default_delimiter
 from kanon_milp.problem.distances import SIMPLE
+from kanon_milp.problem.group_recoding import GROUP_RECODINGS, Microaggregation
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.privacy.registry import kind_named, term
 from kanon_milp.problem.table import SYMBOL
@@ -30,7 +31,23 @@ RECODINGS = {
     "suppression": "any cell may be suppressed",
     "pattern_mask": "a row may be suppressed in the patterns of a mask",
     "hierarchies": "cells may be generalized along hierarchies, or suppressed",
+    "boxes": "cells become the interval or the set of the values of their group, or the lowest label of a hierarchy "
+    "above them; the cost is the normalized certainty penalty (NCP)",
 }
+GROUP_COSTS = {"sse": "the sum of squares around that centre", "l1": "the sum of absolute deviations from that centre"}
+
+
+def recoded(described: Mapping[str, Any]) -> str:
+    """What may become of cells, in words."""
+    kind, claims = str(described["problem"]["recoding"]), described["input"].get("microaggregation")
+    if claims is None:
+        return RECODINGS.get(kind, kind)
+    if claims["cost"] not in GROUP_COSTS:
+        return f"{kind}: groups are released and charged as the group cost {claims['cost']} says"
+    center = "values of one row (member)" if claims["center"] == "member" else claims["center"]
+    columns = "standardized columns" if claims["standardize"] else "the columns as they are, not standardized"
+    cost = f"{GROUP_COSTS[claims['cost']]}, of {columns}"
+    return f"{kind}: numbers become the {center} of their group; the cost is {cost}"
 
 
 def optimized(described: Mapping[str, Any]) -> str:
@@ -127,7 +144,7 @@ def asked(described: Mapping[str, Any]) -> list[tuple[str, str | None]]:
     named = [each.get("sensitive") or [] for each in problem["requirements"]]
     about = {name for each in named for name in ([each] if isinstance(each, str) else each)}
     protected, bare = ([name for name in roles["sensitive"] if (name in about) == yes] for yes in (True, False))
-    recoding = RECODINGS.get(problem["recoding"], problem["recoding"])
+    recoding, matching = recoded(described), given["table"].get("missing") == "wildcard"
     if problem["patterns"] is not None:
         recoding += f"; {counted(problem['patterns'], 'pattern')} allowed"
     sides = [
@@ -158,8 +175,9 @@ def asked(described: Mapping[str, Any]) -> list[tuple[str, str | None]]:
         ),
         ("counts", words("a row of the table stands for as many rows as ", roles.get("count", []), " says")),
         ("removed", words("identifying ", roles["identifying"])),
-        ("dropped", words("", roles.get("dropped", []), ", which identify nobody")),
+        ("dropped", words("", roles.get("dropped", []), "; not named as identifying")),
         ("kept as they are", words("", [*roles["insensitive"], *roles["unclassified"]])),
+        ("missing cells", "what is missing or suppressed matches any value" if matching else ""),
         ("decides", DECIDES.get(problem.get("decided_by"), "").format(problem["k"])),
         ("how", recoding),
         ("weights", ", ".join(f"{name} {weight}" for name, weight in given["weights"].items())),
@@ -256,7 +274,7 @@ def verify_command(
             *_names("--unit", roles.get("unit", [])),
             *_names("--count", roles.get("count", [])),
             *_requirements(problem["requirements"], roles["sensitive"], given["distances"]),
-            *_recoding(given),
+            *_recoding(given, problem["recoding"]),
         ]
     except _NoCommandError as reason:
         return None, str(reason)
@@ -348,8 +366,12 @@ def _made(name: str, hierarchy: Mapping[str, Any]) -> list[str] | None:
     return [option, f"{name}={values}" if values else name]
 
 
-def _recoding(given: Mapping[str, Any]) -> list[str]:
-    words: list[str] = []
+def _recoding(given: Mapping[str, Any], kind: str) -> list[str]:
+    of_groups = kind in {each.kind for each in GROUP_RECODINGS}
+    words = ["--recoding", kind] if of_groups else []
+    for name, value in given.get("microaggregation", {}).items():
+        usual = getattr(Microaggregation, name)
+        words += [] if value == usual else [f"--{name}"] if value is True else [f"--{name}", value]
     if given["mask"] is not None:
         if given["mask"]["file"] is None:
             raise _NoCommandError("the pattern mask was not read from a file")
@@ -368,7 +390,7 @@ def _recoding(given: Mapping[str, Any]) -> list[str]:
         words += ["--weight", f"{name}={weight}"]
     for name, costs in given["level_costs"].items():
         words += ["--costs", f"{name}={','.join(costs)}"]
-    of_labels = given.get("costs", {})
+    of_labels = {} if of_groups else given.get("costs", {})  # those of groups are their own
     if isinstance(of_labels, str):
         return [*words, "--costs", of_labels]
     for name, way in of_labels.items():

@@ -141,6 +141,9 @@ def test_without_a_table_the_certificate_is_checked_alone(tmp_path: Path) -> Non
     assert line.endswith("--certificate bound.json")
     html = result_page(told, None, (), title="t")
     assert "has a loss below 3.5, to whoever" in html
+    assert "says nothing" not in html
+    told["certificate"]["bound"] = "0"
+    assert "A bound of 0 is true of every table and says nothing." in result_page(told, None, (), title="t")
     assert line in Read(html).text
 
 
@@ -161,3 +164,42 @@ def test_the_command_names_hierarchies_that_were_made_by_options(tmp_path: Path)
     assert json.loads(checked.stdout)["cost"] == told["objective"]
     told["input"]["hierarchies"]["age"]["source"] = 'a table: column "age" (widths 2; origin 1)'
     assert verify_command(told, "a.csv")[0] is None
+
+
+@pytest.mark.parametrize(
+    ("options", "how"),
+    [
+        (["microaggregation", "--standardize"], "the mean of their group; the cost is the sum of squares"),
+        (["microaggregation", "--center", "median", "--cost", "l1"], "not standardized"),
+        (["microaggregation", "--center", "member", "--weight", "age=3"], "values of one row"),
+        (["boxes", "--weight", "age=1/2"], "the interval or the set"),
+        (["boxes", "--hierarchies", "trees"], "the lowest label of a hierarchy"),
+    ],
+)
+def test_the_printed_command_states_recodings_of_groups(options: list[str], how: str, tmp_path: Path) -> None:
+    (tmp_path / "trees").mkdir()
+    (tmp_path / "trees" / "age.csv").write_text("".join(f"{30 + i},{'<33' if i < 3 else '>=33'},*\n" for i in range(7)))
+    lines = [f"{30 + i % 7},{i * i % 11}" for i in range(12)]
+    (tmp_path / "t.csv").write_text("\n".join(["age,pay", *lines]) + "\n")
+    asked = ["--data", "t.csv", "--qi", "age,pay", "--k", "2", "--recoding", *options]
+    files = ["--out", "out", "--report", "page.html", "--certificate", "bound.json"]
+    assert run_in(tmp_path, "solve", *asked, *files).returncode == 0
+    _expect_verified(tmp_path, how)
+
+
+def test_the_printed_command_and_the_files_name_the_population(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("age\n" + "30\n31\n31\n")
+    (tmp_path / "all.csv").write_text("age\n" + "30\n31\n" * 3)
+    asked = ["--data", "t.csv", "--qi", "age", "--journalist-risk", "1/3", "--population", "all.csv"]
+    assert run_in(tmp_path, "solve", *asked, "--out", "out", "--report", "page.html").returncode == 0
+    digest = hashlib.sha256((tmp_path / "all.csv").read_bytes()).hexdigest()
+    _expect_verified(tmp_path, digest, "../t.csv, ../all.csv", "the journalist's, at most 1/3, is above that")
+
+
+def _expect_verified(folder: Path, *said: str) -> None:
+    """The command on the page says "verified" of the table in its folder, and the page says all of this."""
+    text = Read((folder / "page.html").read_text()).text
+    assert [each for each in said if each not in text] == []
+    command = text[text.index("kanon-milp verify") : text.index("Run it in the folder")]
+    checked = run_in(folder / "out", *shlex.split(command)[1:])
+    assert checked.returncode == 0, checked.stdout + checked.stderr

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 import polars as pl
+import pyomo.environ as pyo
 import pytest
 from places import LIBRARY
 from result_pages import HOSTILE, Read, page, small
@@ -91,3 +92,49 @@ def test_what_could_be_saved_is_rounded_up() -> None:
     }
     assert proof_sentence(told).startswith("The table is within 0.69 % of the best possible: the loss is 183.5, and")
     assert "within 0.01 %" in proof_sentence({**told, "gap": 1e-6})
+
+
+def test_a_page_of_matching_rows_counts_them(tmp_path: Path) -> None:
+    rows: list[tuple[str | None, ...]] = [
+        ("a", "1", "x"),
+        ("a", None, "x"),
+        (None, "2", "y"),
+        ("b", "2", "y"),
+        ("b", "3", "x"),
+        ("c", "4", "y"),
+    ]
+    frame = pl.DataFrame(rows, schema=["zip", "age", "sick"], orient="row")
+    table = km.Table.from_frame(frame, ["zip", "age"], ["sick"], missing="wildcard")
+    result = km.solve(km.Problem(table, km.KAnonymity(2)))
+    told, released = described(result), pl.DataFrame(result.table).rows()
+
+    def matching(rows: list[tuple[str | None, ...]]) -> list[list[tuple[str | None, ...]]]:
+        def match(one: tuple[str | None, ...], other: tuple[str | None, ...]) -> bool:
+            pairs = zip(one[:2], other[:2], strict=True)
+            return all(x == y or {x, y} & {None, "*"} for x, y in pairs)
+
+        return [[other for other in rows if match(one, other)] for one in rows]
+
+    for when, found in (("before", matching(rows)), ("after", matching(released))):
+        sizes, risk = [len(each) for each in found], told["measures"]["risk"][when]
+        assert risk["smallest"] == min(sizes)
+        assert risk["unique_rows"] == sizes.count(1)
+        assert risk["average"] == pytest.approx(sum(1 / size for size in sizes) / 6)
+    least, alike = min(len(each) for each in matching(released)), Counter(released)
+    largest = max(Counter(row[2] for row in each).most_common(1)[0][1] / len(each) for each in matching(released))
+    assert least >= 2 > min(alike.values())  # the readings differ
+    text = Read(page(result, tmp_path)).text
+    assert f"matches at least {least} rows by zip and age, itself included" in text
+    assert f"among the rows that match some row {'all' if largest == 1 else 'one value'}" in text
+    assert "what is missing or suppressed matches any value" in text
+    assert [each for each in ("told from all others by", "look the same", "picks the right one") if each in text] == []
+
+
+def test_the_best_of_an_extended_model_is_not_called_the_best_table(tmp_path: Path) -> None:
+    problem = small(["age", "job", "sick", "name"])
+    said = "This table is proven to be the best possible"
+    assert said in Read(page(km.solve(problem), tmp_path)).text
+    model = km.build_model(problem)
+    model.few = pyo.Constraint(expr=sum(model.open[group] for group in model.CANDIDATES) <= 1)
+    found = km.solve_model(problem, model).require_optimal()
+    assert said not in Read(page(found, tmp_path)).text
