@@ -5,9 +5,11 @@ positive. So a better table than one that loses v has groups with Σ r_c < v - L
 `unit` is one.
 
 Few groups are gone through depth first: some row that is not yet placed is in one of the groups that are left, and
-fewest of these are tried. More of them are a set-partitioning program with the costs r_c for a solver, in which tables
-that are known are forbidden. What it finds is compared with the best one exactly, and forbidden in turn. As the costs
-are small integers, the solver's bound on all other tables is exact; where it is not below v - L, the best one is
+fewest of these are tried. More of them are a set-partitioning program for a solver, with the costs of groups less Σ λ
+of their rows: of a table the same is left as it costs, but for a constant, while Σ r_c is less where it does not use up
+a cut. At first all tables are those of the program, so the bound is about what the best one costs even if it ends here.
+Then tables that are known are forbidden. What it finds is compared with the best one exactly, and forbidden in turn. As
+the costs are small integers, the solver's bound on all other tables is exact; where it is not below v, the best one is
 proven.
 """
 
@@ -42,14 +44,17 @@ OnBetter = Callable[[Ints], object]
 @dataclass(frozen=True, eq=False)
 class Groups:
     """All groups of some kind. rows: int32 (groups, largest), -1 for none. n: rows of a table. reduced: reduced costs
-    in `unit`, rounded down, 0 where they are negative. bound: L. cost: of some groups, exactly. step: costs of tables
-    are multiples of it; 0 where that is not known."""
+    in `unit`, rounded down, 0 where they are negative. bound: L. shifted: costs of groups less Σ λ of their rows,
+    rounded down, in `unit`; shift: Σ λ of all rows. cost: of some groups, exactly. step: costs of tables are multiples
+    of it; 0 where that is not known."""
 
     rows: Ints32
     n: int
     reduced: Sequence[int]
     unit: Fraction
     bound: Fraction
+    shifted: Sequence[int]
+    shift: Fraction
     cost: Callable[[Ints], Fraction]
     step: Fraction = Fraction(0)
 
@@ -72,7 +77,10 @@ class Groups:
         ]
         bound = sum(worth) + most * min(0, *reduced)
         positive = [max(each, 0) for each in reduced]
-        return cls(rows, n, positive, unit, bound * unit, lambda chosen: sum((costs[c] for c in chosen), Fraction(0)))
+        return cls(
+            rows, n, positive, unit, bound * unit, reduced, sum(worth) * unit,
+            lambda chosen: sum((costs[c] for c in chosen), Fraction(0)),
+        )  # fmt: skip
 
     @classmethod
     def at_dual(
@@ -80,11 +88,12 @@ class Groups:
     ) -> Groups:
         """At multipliers with cuts. costs: of each group, in the units of the dual point, rounded down."""
         n = len(dual.multipliers)
-        worth = np.append(dual.multipliers, 0)[rows].sum(axis=1)
+        shifted = costs - np.append(dual.multipliers, 0)[rows].sum(axis=1)
+        reduced = shifted.copy()
         cut, column, times = coefficients(groups_of(rows), dual.cuts, n)
-        np.subtract.at(worth, column, dual.cut_multipliers[cut] * times)
-        reduced = np.maximum(costs - worth, 0).tolist()
-        return cls(rows, n, reduced, dual.scale, dual.value * dual.scale, cost, step)
+        np.add.at(reduced, column, dual.cut_multipliers[cut] * times)
+        scale, positive, shift = dual.scale, np.maximum(reduced, 0).tolist(), sum(dual.multipliers.tolist())
+        return cls(rows, n, positive, scale, dual.value * scale, shifted.tolist(), shift * scale, cost, step)
 
     def below(self, cost: Fraction) -> int:
         """How many units the reduced costs of a table that loses less than this add up to, at most."""
@@ -167,22 +176,24 @@ def solved_partitions(
 
     table: the groups of a table that costs `best`, int64, to begin with. on_better: as above.
     """
-    least, tables = groups.bound, [table]
+    least, tables, forbidden = groups.bound, [table], False
     while True:
         most = groups.below(best)
-        part = most // RANGE + 1
         within = np.array([c for c, each in enumerate(groups.reduced) if each <= most], np.int64)
         if not len(within):
             return best, ("own bound",)
-        costs = np.array([groups.reduced[c] // part for c in within.tolist()], np.int64)
-        answer = solve(_other_tables(groups, within, costs, tables), np.isin(within, tables[-1]).astype(np.float64))
+        part = max(abs(groups.shifted[c]) for c in within.tolist()) // RANGE + 1
+        costs = np.array([groups.shifted[c] // part for c in within.tolist()], np.int64)
+        others = _other_tables(groups, within, costs, tables if forbidden else [])
+        answer = solve(others, np.isin(within, tables[-1]).astype(np.float64))
         if answer.infeasible:
             return best, answer.backed_by
         if answer.bound is not None:
-            least = max(least, groups.bound + answer.bound * part * groups.unit)
+            reached = groups.shift + answer.bound * part * groups.unit
+            least = max(least, math.ceil(reached / groups.step) * groups.step if groups.step else reached)
         if least >= best or answer.x is None or not answer.optimal or len(tables) > params.tables:
             return min(least, best), answer.backed_by
-        found = within[answer.x > 0.5]
+        found, forbidden = within[answer.x > 0.5], True
         tables.append(found)
         if groups.cost(found) < best:
             best = groups.cost(found)
