@@ -629,7 +629,9 @@ def values(text: str, option: str) -> list[str]:
             continue
         low, high = integer(first, option), integer(last, option)
         if high < low or high - low >= MOST_VALUES:
-            raise InputError(f"{option}: the range must rise, by less than {MOST_VALUES:,}")
+            raise InputError(
+                f"{option}: a range must not end below where it begins, and has at most {MOST_VALUES:,} values"
+            )
         found += map(str, range(low, high + 1))
     return found
 

@@ -250,7 +250,9 @@ class Inspection:
             *([("suppressed", told_apart)] if self.suppressed else []),
             (
                 "identify",
-                f"{joined(few)} are enough to tell all different rows apart; {which}" if few else "all rows are alike",
+                f"{joined(few)} {'is' if len(few) == 1 else 'are'} enough to tell all different rows apart; {which}"
+                if few
+                else "all rows are alike",
             ),
         ]
         if self.unit_risk is not None:
@@ -258,8 +260,9 @@ class Inspection:
         else:
             lines.append(("risk", f"prosecutor {percent(highest)} at most, {percent(average)} on average; {others}"))
         for each in () if self.unit_risk is not None else self.touched:
-            above = f"in groups of fewer than {each.k}, where the risk is above {percent(1 / each.k)}"
-            lines.append((f"k = {each.k}", f"{_are(each.rows, each.rows / rows)} {above}"))
+            where = f"in {'a group' if each.rows == 1 else 'groups'} of fewer than {each.k}"
+            above = f"where the risk is above {percent(1 / each.k)}"
+            lines.append((f"k = {each.k}", f"{_are(each.rows, each.rows / rows)} {where}, {above}"))
         for name, held in (self.protection.released.sensitive if self.protection is not None else {}).items():
             said = [line.strip() for line in attribute_lines(name, held)]
             lines += [("sensitive", said[0]), *(("", line) for line in said[1:])]

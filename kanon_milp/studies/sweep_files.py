@@ -64,6 +64,7 @@ UNSHOWN: dict[tuple[str, ...], str] = {
     ("input", "costs"): "labels have other costs",
     ("input", "values"): "a requirement is about other sensitive values",
     ("input", "distances"): "the files of --distance are others",
+    ("input", "populations"): "the file of --population is another",
     ("problem", "name"): "the problem has another name",
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from hashlib import sha256
 from pathlib import Path
 from random import Random
 from typing import Any, Literal
@@ -13,6 +14,7 @@ import polars as pl
 import pytest
 from command_line import run
 from oracle import Paths, Row, optimum
+from result_pages import Read
 
 import kanon_milp as km
 from kanon_milp.studies.metrics import describe_release
@@ -130,7 +132,13 @@ def test_a_journalist_risk_on_the_command_line_and_in_a_model_file(tmp_path: Pat
     found = json.loads((out / "result.json").read_text())
     described = {"journalist_risk_exact": "1/3", "population": str(people), "population_rows": 8}
     assert found["problem"]["requirements"][0].items() >= described.items()
-    assert "each row matches at least 3 of the 8 rows of the population" in (tmp_path / "page.html").read_text()
+    hashed = sha256(people.read_bytes()).hexdigest()
+    assert found["input"]["populations"] == [{"file": str(people), "sha256": hashed}]
+    page = Read((tmp_path / "page.html").read_text()).text
+    assert "each row matches at least 3 of the 8 rows of the population" in page
+    assert f"{people}: 8 rows" in page
+    assert hashed in page
+    assert "the journalist's, at most 1/3, is above that" in " ".join(page.split())
     verified = run("verify", out / "anonymized.csv", "--original", data, *asked)
     assert verified.returncode == 0, verified.stdout
     stricter = ("--qi", "age,city", "--journalist-risk", "1/4", "--population", people)

@@ -149,4 +149,5 @@ def test_what_stands_for_missing_values_is_missing_once_it_is_named(tmp_path: Pa
 def test_one_row_is_singular() -> None:
     found = dict(km.inspect(pl.DataFrame({"a": ["1", "1", "2"]})).facts)
     assert found["unique"] == "1 row (33.3 %) differs from every other row"
-    assert found["k = 2"].startswith("1 row (33.3 %) is in groups of fewer than 2")
+    assert found["identify"].startswith("a is enough to tell")
+    assert found["k = 2"].startswith("1 row (33.3 %) is in a group of fewer than 2")

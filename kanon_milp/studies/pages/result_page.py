@@ -310,7 +310,7 @@ def _tiles(described: Mapping[str, Any], measures: Mapping[str, Any]) -> list[tu
     problem, quality, after = described["problem"], measures["quality"], measures["risk"]["after"]
     cells = problem["n"] * problem["m"]
     except_gone = ", fully suppressed ones apart" * (0 < after["suppressed_rows"] < problem["n"])
-    found = described["groups"]
+    found, alike = described["groups"], "row, like no other" if after["smallest"] == 1 else "rows that look the same"
     what, loss = optimized(described), described.get("loss")
     within = " in the extended model" if described.get("extended") else ""
     gap = f"proven{within}" if described["proof"] == "optimal" else f"bound {amount(described['bound'])}{within}"
@@ -337,7 +337,7 @@ def _tiles(described: Mapping[str, Any], measures: Mapping[str, Any]) -> list[tu
             if by_matches(measures)
             else [
                 ("groups", f"{quality['groups']:,}", f"{quality['h_avg']:.2f} rows on average"),
-                ("smallest group", f"{after['smallest']:,}", f"rows that look the same{except_gone}"),
+                ("smallest group", f"{after['smallest']:,}", f"{alike}{except_gone}"),
             ]
         ),
     ]

@@ -147,6 +147,11 @@ def asked(described: Mapping[str, Any]) -> list[tuple[str, str | None]]:
     recoding, matching = recoded(described), given["table"].get("missing") == "wildcard"
     if problem["patterns"] is not None:
         recoding += f"; {counted(problem['patterns'], 'pattern')} allowed"
+    people = [
+        ": ".join([*filter(None, [each.get("population")]), counted(each["population_rows"], "row")])
+        for each in problem["requirements"]
+        if isinstance(each.get("population_rows"), int)
+    ]
     sides = [
         f"a loss of at most {problem['cost_bound']}" if problem["cost_bound"] is not None else "",
         f"at least {counted(problem['min_groups'], 'group')}" if problem["min_groups"] is not None else "",
@@ -166,6 +171,7 @@ def asked(described: Mapping[str, Any]) -> list[tuple[str, str | None]]:
     return [
         ("model file", (given.get("model") or {}).get("file")),
         ("table", f"{given['table']['source']}: {counted(problem['n'], 'row')}, {problem['t_in']:,} distinct"),
+        ("population", ", ".join(people)),
         ("changed", words("quasi-identifiers ", roles["quasi_identifiers"])),
         ("protected", words("sensitive ", protected)),
         ("not protected", words("sensitive ", bare, ": no requirement is about it")),
