@@ -14,8 +14,10 @@ from effort import examples
 
 import kanon_milp as km
 from kanon_milp import solvers
+from kanon_milp.bounds.group_costs.bound import CostDual
 from kanon_milp.bounds.group_costs.exact_partitions import Groups, better_partition, solved_partitions
 from kanon_milp.bounds.parameters import GroupProofParameters
+from kanon_milp.bounds.rank_one_cuts import RankOneCuts
 from kanon_milp.formulations.restricted import Answer, solve_restricted
 from kanon_milp.solvers import SolverOptions
 from kanon_milp.solvers.model import LinearModel
@@ -83,6 +85,27 @@ def test_a_solver_finds_the_least_of_all_partitions(seed: int) -> None:
         least, _ = solved_partitions(groups, known[0], table, GroupProofParameters(), solve, found.append)
         assert least == tables[0][0]
         assert min([known[0], *map(groups.cost, found)]) == tables[0][0]
+
+
+def test_tables_that_do_not_use_up_a_cut_are_not_taken_for_cheap_ones() -> None:
+    """Of rows 0, 1, 2 two at most are in one pair: the cut counts 2 for that, and the six tables without such a pair
+    cost 30, while the reduced costs of their groups are 0, and the multipliers prove 28."""
+    listed: list[tuple[int, ...]] = [*itertools.combinations(range(6), 2)]
+    cost = {rows: 10 if rows[0] < 3 <= rows[1] or rows == (4, 5) else 50 for rows in listed} | {(0, 1): 9}
+    cuts, prices = RankOneCuts.of([((0, 1, 2), (1, 1, 1), 2)]), np.array([2])
+    dual = CostDual(np.full(6, 5), cuts, prices, 28, Fraction(1), 0)
+    rows, costs = np.array(listed, np.int32), np.array(list(cost.values()))
+    groups = Groups.at_dual(rows, costs, dual, lambda chosen: Fraction(int(costs[chosen].sum())), Fraction(1))
+    table = np.array([listed.index(each) for each in ((0, 1), (2, 3), (4, 5))])
+
+    def solve(model: LinearModel, _: Any) -> Answer:
+        return solve_restricted(model, solvers.get(), SolverOptions())
+
+    assert solved_partitions(groups, Fraction(29), table, GroupProofParameters(tables=1), solve)[0] == 29
+    assert (
+        min(map(sum, ([cost[each] for each in found] for found in partitions((*range(6),), 2) if len(found) == 3)))
+        == 29
+    )
 
 
 @pytest.mark.parametrize("method", ["milp", "search"])
