@@ -211,7 +211,8 @@ def show_result(
         grid.add_row("report", plain(page))
     if certificate is not None:
         path, proof = certificate
-        said = f"{path}: no such table has a loss below {in_words(proof.bound)}"
+        trivial = "" if proof.bound else ", which is true of every table and says nothing"
+        said = f"{path}: no such table has a loss below {in_words(proof.bound)}{trivial}"
         other = "" if result.goal == "loss" else f"; it is about the loss alone, not about the {result.optimized}"
         grid.add_row("certificate", plain(said + other))
     console.print(grid)

@@ -14,7 +14,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, nearest
 from kanon_milp.methods.arguments import group_numbers
 from kanon_milp.problem.arguments import column_name, one_of
 from kanon_milp.problem.column_values import as_text, numbers_of, without_text
@@ -152,7 +152,10 @@ def measure(
     if weight is not None:
         if not same:
             raise InputError("weight: the released table has other rows than the original; name a column with row_id")
-        texts = as_text(table.frame, (column_name(weight, "weight"),), table.source)[weight].alias("")
+        if column_name(weight, "weight") not in table.frame.columns:
+            known = list(table.frame.columns)
+            raise InputError(f'{table.source}: there is no column "{weight}" of weights{nearest(weight, known)}')
+        texts = as_text(table.frame, (weight,), table.source)[weight].alias("")
         sampling = sampling_weights(texts, weight, table.source)
         sampling = sampling if rows is None else [sampling[row] for row in rows]
         shown = ~_all_gone(suppressed).to_numpy()

@@ -73,6 +73,8 @@ def test_the_individual_risk_is_that_of_the_formula() -> None:
     rows = [(f"class {at}", weight) for at, (_, weights, _, _) in enumerate(BY_HAND) for weight in weights]
     frame = pl.DataFrame(rows, schema=["q", "w"], orient="row")
     problem = km.Problem(km.Table.from_frame(frame, ["q"], keep="w"), km.KAnonymity(1))
+    with pytest.raises(InputError, match='there is no column "nope" of weights'):
+        km.measure(problem, frame, weight="nope")
     found = km.measure(problem, frame, weight="w")
     assert found.population_smallest == 5
     assert found.individual_highest == pytest.approx(0.40235948, abs=1e-8)

@@ -101,7 +101,9 @@ class KAnonymity(Requirement):
 
     @classmethod
     def as_options(cls, claims: Mapping[str, Any]) -> dict[str, str] | None:
-        """`--k`, or `--k-of` for a set of quasi-identifiers."""
+        """`--k`, `--k-of` for a set of quasi-identifiers, or `--risk` where it comes from a threshold."""
+        if "risk" in claims:
+            return {"--risk": str(claims.get("preset", claims["risk"]))}
         named = claims.get("quasi_identifiers")
         if named is None:
             return super().as_options(claims)

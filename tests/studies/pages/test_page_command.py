@@ -169,19 +169,26 @@ def test_the_command_names_hierarchies_that_were_made_by_options(tmp_path: Path)
 @pytest.mark.parametrize(
     ("options", "how"),
     [
-        (["microaggregation", "--standardize"], "the mean of their group; the cost is the sum of squares"),
-        (["microaggregation", "--center", "median", "--cost", "l1"], "not standardized"),
-        (["microaggregation", "--center", "member", "--weight", "age=3"], "values of one row"),
-        (["boxes", "--weight", "age=1/2"], "the interval or the set"),
-        (["boxes", "--hierarchies", "trees"], "the lowest label of a hierarchy"),
+        (["--recoding", "microaggregation", "--standardize", "--cost", "l1"], "of standardized columns"),
+        (["--recoding", "boxes", "--weight", "age=1/2"], "the interval or the set"),
+        (["--risk", "1/3"], "k = 3 is the fewest for a risk of at most 1/3"),
+        (["--risk", "ema"], "k = 12 is the fewest for a risk of at most 9/100"),
+        *(
+            pytest.param(["--recoding", *options], how, marks=pytest.mark.full)
+            for options, how in (
+                (["microaggregation", "--center", "median"], "the median of their group; the cost is the sum"),
+                (["microaggregation", "--center", "member", "--weight", "age=3"], "not standardized"),
+                (["boxes", "--hierarchies", "trees"], "the lowest label of a hierarchy"),
+            )
+        ),
     ],
 )
-def test_the_printed_command_states_recodings_of_groups(options: list[str], how: str, tmp_path: Path) -> None:
+def test_the_printed_command_states_recodings_of_groups_and_risks(options: list[str], how: str, tmp_path: Path) -> None:
     (tmp_path / "trees").mkdir()
     (tmp_path / "trees" / "age.csv").write_text("".join(f"{30 + i},{'<33' if i < 3 else '>=33'},*\n" for i in range(7)))
     lines = [f"{30 + i % 7},{i * i % 11}" for i in range(12)]
     (tmp_path / "t.csv").write_text("\n".join(["age,pay", *lines]) + "\n")
-    asked = ["--data", "t.csv", "--qi", "age,pay", "--k", "2", "--recoding", *options]
+    asked = ["--data", "t.csv", "--qi", "age,pay", "--k", "2", *options]
     files = ["--out", "out", "--report", "page.html", "--certificate", "bound.json"]
     assert run_in(tmp_path, "solve", *asked, *files).returncode == 0
     _expect_verified(tmp_path, how)
