@@ -17,7 +17,8 @@ SENTENCE = re.compile(
     r"(?P<none>there is )?no (?:(?P<k>\d+)-anonymous )?table(?P<rest>.*?)"
     r"(?P<exempt> \(fully suppressed rows need no partners\))?"
     r"(?: at all, so a bound on its loss says nothing"
-    r"|(?: suppresses fewer than (?P<cells>[\d/]+) cells| has a loss below (?P<loss>[\d/]+))"
+    r"|(?: suppresses fewer than (?P<cells>[\d,]+) cells"
+    r"| has a loss below (?P<loss>\d[\d,]*(?:\.\d+|/[\d,]+)?)(?: \([\d,.]+\))?)"
     r"(?P<trivial>, which is true of every table and says nothing)?)"
 )
 REQUIREMENT = re.compile(r"(\(alpha,k\)-anonymity|[kplt]-[a-z]+|beta-likeness|delta-disclosure privacy) \(([^()]*)\)")
@@ -54,7 +55,7 @@ def is_true(
     )
     if said["none"]:
         return best is None
-    bound = Fraction(said["cells"] or said["loss"])
+    bound = Fraction((said["cells"] or said["loss"]).replace(",", ""))
     assert (bound == 0) == bool(said["trivial"])
     return best is None or bound <= best
 

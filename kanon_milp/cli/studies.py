@@ -212,7 +212,7 @@ def sweep(
         if folder is not None:
             folder.write_run(run)
         if not quiet and not json:
-            display.say(f"{done} of {of}: {run.setting.name}, {run.proof}, {run.seconds:.1f} s", err=True)
+            display.say(f"{done} of {of}: {run.setting.shown}, {run.proof}, {run.seconds:.1f} s", err=True)
 
     found = sweeping.sweep(
         asked.problem,

@@ -133,7 +133,9 @@ def solve(
     if (goals or wanted) and (problem.group_cost is not None or problem.table.keys_match):
         what = "then: further objectives are" if goals else "pool: pools are"
         where = 'missing="wildcard"' if problem.table.keys_match else f"the recoding {problem.recoding.kind}"
-        raise InputError(f"{what} not supported with {where}")
+        name = "then" if goals else "pool"
+        way = ', or missing="value" (--missing value)' if problem.table.keys_match else ", or another recoding"
+        raise InputError(f"{what} not supported with {where}; leave {name} out{way}")
     if (goals or wanted) and method == "full_domain":  # each later table is one of cells, not of columns
         name, what = ("then", "further objectives do") if goals else ("pool", "a pool does")
         raise InputError(

@@ -21,7 +21,7 @@ from kanon_milp.problem.exact import Number
 from kanon_milp.problem.privacy import Requirement, registry
 from kanon_milp.problem.problem import Problem, SuppressedRows
 from kanon_milp.problem.recoding import Makers, Recoding, Suppression, made_hierarchies, read_recoding
-from kanon_milp.problem.roles import Roles, header_doubt
+from kanon_milp.problem.roles import Roles, UnknownColumnError, header_doubt
 from kanon_milp.problem.table import SYMBOL, Missing, Table, file_kind, read_frame, read_table
 from kanon_milp.system.arrays import Ints
 from kanon_milp.verify.certificate import CertificateReport, check_claim, stated
@@ -264,21 +264,29 @@ def check_certificate_files(
     claim = Claim.of(certificate)
     names = _same_order(quasi_identifiers, claim.names("quasi_identifiers"))
     others = _same_order(sensitive, claim.names("sensitive"))
-    with warnings.catch_warnings(action="ignore", category=RoleWarning):  # nothing is released here
-        table = read_table(
-            original,
-            names,
-            others,
-            query=query,
-            unit=unit or next((each["unit"] for each in claim.requirements if "unit" in each), None),
-            count=count,
-            delimiter=delimiter,
-            encoding=encoding,
-            missing=missing,
-            missing_values=missing_values,
-            header=header,
-            symbol=symbol,
-        )
+    try:
+        with warnings.catch_warnings(action="ignore", category=RoleWarning):  # nothing is released here
+            table = read_table(
+                original,
+                names,
+                others,
+                query=query,
+                unit=unit or next((each["unit"] for each in claim.requirements if "unit" in each), None),
+                count=count,
+                delimiter=delimiter,
+                encoding=encoding,
+                missing=missing,
+                missing_values=missing_values,
+                header=header,
+                symbol=symbol,
+            )
+    except UnknownColumnError as error:
+        given = [*(names if quasi_identifiers else ()), *(others if sensitive else ()), unit, count]
+        if error.column in given:
+            raise
+        raise InputError(
+            f'{certificate}: the certificate is about another table: its column "{error.column}" is not in {original}'
+        ) from error
     recoding = _recoding(table, mask, hierarchies, weights, costs, makers, level_costs, levels, of_groups)
     reading = suppressed_rows or claim.reading
     requirements, populations = claim.requirements, list[PopulationRule]()

@@ -80,7 +80,7 @@ def in_words(value: Fraction | None) -> str:
     decimal = plain(value)
     if value.denominator == 1 or value.denominator > LARGEST_SHOWN or Fraction(str(decimal)) == value:
         return f"{decimal:,}"
-    return f"{value} ({decimal:.{max(4, len(str(int(value))) + 3)}g})"
+    return f"{value.numerator:,}/{value.denominator:,} ({decimal:,.{max(4, len(str(int(value))) + 3)}g})"
 
 
 def plain(value: Fraction | None) -> int | float | None:

@@ -118,10 +118,14 @@ class Problem:
         asked = {
             f"objective {self.objective}": self.objective != "loss",
             "min_groups": self.min_groups is not None,
-            "max_groups": self.most_groups is not None,
+            "max_groups": self.max_groups is not None,
             "cost_bound": self.cost_bound is not None,
             f"suppressed_rows {self.suppressed_rows}": self.suppressed_rows != "strict",
-            **{each.spelled: True for each in self.requirements if not each.separable or each.asks_of_labels},
+            **{
+                each.spelled: True
+                for each in self.requirements
+                if not each.separable or each.asks_of_labels or each.most_groups(self.table.n) is not None
+            },
         }
         for what, is_asked in asked.items():
             if is_asked:

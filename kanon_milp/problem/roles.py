@@ -241,6 +241,14 @@ def another_delimiter(header: Sequence[str]) -> str:
     return f"; its columns seem to be divided by {spoken(held[0])}: name that with --delimiter {named}"
 
 
+class UnknownColumnError(InputError):
+    """A column is not there. column: its name."""
+
+    def __init__(self, said: str, column: str = "") -> None:
+        super().__init__(said)
+        self.column = column
+
+
 def _unknown(name: str, role: str, columns: Sequence[str], source: str, doubt: str) -> InputError:
     """The error for a column that is not there.
 
@@ -250,11 +258,12 @@ def _unknown(name: str, role: str, columns: Sequence[str], source: str, doubt: s
     if not doubt and len(columns) == 1 and " " in columns[0].strip() and TEXT_FILE.search(source):
         doubt = 'are its columns divided by blanks? Then name that with --delimiter " "'
     if doubt:
-        return InputError(f"{text} among its {counted(len(columns), 'column')}; {doubt.removeprefix(f'{source}: ')}")
+        text += f" among its {counted(len(columns), 'column')}; {doubt.removeprefix(f'{source}: ')}"
+        return UnknownColumnError(text, column=name)
     hint = another_delimiter(columns) or among(name, columns)
     if TEXT_FILE.search(source) and not nearest(name, list(columns)):
         hint += "; if no row names the columns, say --no-header"
-    return InputError(text + hint)
+    return UnknownColumnError(text + hint, column=name)
 
 
 def some(texts: Sequence[str]) -> str:

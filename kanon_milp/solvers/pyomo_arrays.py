@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from pyomo.common.gc_manager import PauseGC
 from pyomo.repn import generate_standard_repn
 from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
-from kanon_milp.errors import InputError, one_line, own_code
+from kanon_milp.errors import InputError, one_line, own_code, type_in_words
 from kanon_milp.solvers.lazy import Row, Separator
 from kanon_milp.solvers.model import LinearModel
 from kanon_milp.system.arrays import Floats
@@ -70,9 +70,13 @@ class PyomoArrays:
 
         def rows(x: Floats) -> list[Row]:
             self.load(x, relaxed=relaxed)
-            with own_code("the function of lazy constraints or cuts", "return linear constraints of the model"):
-                found = list(function(model) or ())
-            return [row for each in found if (row := self._row(each, at)) is not None]
+            what, must = "the function of lazy constraints or cuts", "return linear constraints of the model"
+            with own_code(what, must):
+                given = function(model)
+                found = list(given) if isinstance(given, Iterable) else None
+            if found is None and given is not None and given is not False:
+                raise InputError(f"{what} must {must} in a list, found {type_in_words(given)}")
+            return [row for each in found or () if (row := self._row(each, at)) is not None]
 
         return rows
 

@@ -29,7 +29,7 @@ from kanon_milp.methods.result import Result
 from kanon_milp.methods.solve import solve
 from kanon_milp.presolve.assignment import RowGroups
 from kanon_milp.problem.arguments import by_column, instance_of, listed, text, wrong
-from kanon_milp.problem.exact import exact_number, plain
+from kanon_milp.problem.exact import exact_number, in_words, plain
 from kanon_milp.problem.group_recoding import refuse_unknown
 from kanon_milp.problem.privacy.base import INTEGER
 from kanon_milp.problem.privacy.registry import REQUIREMENTS, swept_kinds
@@ -80,6 +80,11 @@ class Setting:
     def name(self) -> str:
         """Such as `k=5,l=3/2`."""
         return ",".join(f"{name}={value}" for name, value in self.given.items())
+
+    @property
+    def shown(self) -> str:
+        """The same for people, such as `k=5,l=1.5`."""
+        return ",".join(f"{name}={in_words(value)}" for name, value in self.given.items())
 
     def as_dict(self) -> dict[str, Any]:
         """As plain data; fractions exact, as text. `max_groups` only where it is swept."""
@@ -255,7 +260,7 @@ class Sweep(text_tables.Tabular):
             gap = None if row.gap is None else 100 * row.gap
             losses = (row.objective, row.bound, *(row.baselines.get(name) for name in self.measured))
             objective, bound, *others = (text_tables.shown(plain(loss)) for loss in losses)
-            parameters = [str(row.setting.given[name]) for name in swept]
+            parameters = [in_words(row.setting.given[name]) for name in swept]
             known = [objective, bound, text_tables.shown(gap, 2), row.proof, text_tables.shown(row.seconds, 1)]
             shares = [text_tables.shown(float(100 * row.columns[n][1]) if row.columns else None, 1) for n in columns]
             table.append([*parameters, *known, *shares, *others])

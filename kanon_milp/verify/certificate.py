@@ -48,7 +48,8 @@ from kanon_milp.verify.dual import (
     every_row_has_a_place,
 )
 from kanon_milp.verify.group_costs import LIMIT, CodedLimits
-from kanon_milp.verify.numbers import exact
+from kanon_milp.verify.numbers import LARGEST_SHOWN, exact
+from kanon_milp.verify.numbers import in_words as number_in_words
 from kanon_milp.verify.population import Matched
 from kanon_milp.verify.seeds import SeedSearch
 from kanon_milp.verify.squares import SquareSearch, distances
@@ -416,6 +417,8 @@ class _Expected:
 
     def statement(self, bound: Fraction, exists: bool) -> str:
         """What is proven, in words. exists: False where there is no table that has what is required."""
+        # a decimal that is rounded would be another claim
+        least = number_in_words(bound) if bound.denominator <= LARGEST_SHOWN else str(bound)
         if "recoding" in self.problem:
             k = self.needs.strict.size
             boxes = self.problem["recoding"]["kind"] == "boxes"
@@ -423,9 +426,9 @@ class _Expected:
             what = f"table of groups of {k} rows or more has a {what}"
             if not exists:
                 return f"there is no table of groups of {k} rows at all, so a bound on its loss says nothing"
-            return f"no {what} below {bound}{'' if bound else ', which is true of every table and says nothing'}"
+            return f"no {what} below {least}{'' if bound else ', which is true of every table and says nothing'}"
         suppression = all(rule.label_costs is None and list(rule.costs) == [0, 1] for rule in self.rules.columns)
-        what = f"suppresses fewer than {bound} cells" if suppression else f"has a loss below {bound}"
+        what = f"suppresses fewer than {least} cells" if suppression else f"has a loss below {least}"
         requirements, allowed = self.problem["requirements"], self.rules.allowed
         under = "" if allowed is None else f" of this mask of {len(allowed)} level vectors"
         numbers = {"min_groups": "at least", "max_groups": "at most"}

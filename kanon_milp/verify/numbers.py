@@ -205,7 +205,7 @@ def in_words(value: Fraction) -> str:
     decimal = plain(value)
     if value.denominator == 1 or value.denominator > LARGEST_SHOWN or Fraction(str(decimal)) == value:
         return f"{decimal:,}"
-    return f"{value} ({float(value):.{max(4, len(str(int(value))) + 3)}g})"
+    return f"{value.numerator:,}/{value.denominator:,} ({decimal:,.{max(4, len(str(int(value))) + 3)}g})"
 
 
 # what rounding can move a quotient of integers of 64 bits, with a wide margin

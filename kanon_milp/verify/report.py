@@ -243,13 +243,13 @@ class Report:
         if self.information_loss is not None:
             loss += f" ({percent(float(self.information_loss) / 100, 4)} of that of all rows as one group)"
         share, rows = self.suppressed_cells / max(cells, 1), counted(self.fully_suppressed_rows, "row")
-        sizes = f"smallest {self.smallest_group}, mean {float(self.mean_group):.2f}, largest {self.largest_group}"
+        sizes = f"smallest {self.smallest_group:,}, mean {float(self.mean_group):,.2f}, largest {self.largest_group:,}"
         matching = self.missing_keys == "match"
         if matching and suppressed:
             both = f" of all rows, {exempt} of those that are not fully suppressed"
-        counts = f"groups {self.groups} ({sizes})"
+        counts = f"groups {self.groups:,} ({sizes})"
         if matching:
-            counts = f"different released rows {self.groups} (rows that match each, itself included: {sizes})"
+            counts = f"different released rows {self.groups:,} (rows that match each, itself included: {sizes})"
         held = "verified" if self.privacy else "consistent with the original; no requirement was checked"
         if self.alone:
             held = "verified, the released table alone" if self.privacy else "no requirement was checked"
@@ -263,7 +263,7 @@ class Report:
             held if self.ok else f"NOT verified: {counted(len(self.violations), 'violation')}",
             *(f"  - {violation}" for violation in self.violations),
             *([MATCHING] if matching else []),
-            f"rows {self.n}, quasi-identifiers {self.m}, {counts}",
+            f"rows {self.n:,}, quasi-identifiers {self.m}, {counts}",
             f"{'' if self.alone else f'loss {loss}, '}{self.suppressed_cells:,} of {cells:,} cells suppressed "
             f"({percent(share)}), {rows} fully",
             *self._foreign_summary(),

@@ -101,6 +101,8 @@ def _apart(model: pyo.ConcreteModel) -> list[Any]:
     ("function", "said"),
     [
         (lambda m: 1 / 0, "raised ZeroDivisionError"),
+        (lambda m: True, "must return linear constraints of the model in a list, found true/false"),
+        (lambda m: sum(m.open.values()) <= 1, "must return linear constraints of the model in a list, found"),
         (lambda m: [m.open[0] * m.open[1] <= 0], "is not linear"),
         (lambda m: [3], "cannot be used"),
         (_apart, "the variable later is in no constraint"),

@@ -204,7 +204,7 @@ def test_numbers_for_people_are_exact() -> None:
         (Fraction(5, 2), "2.5"),
         (Fraction(1, 10), "0.1"),
         (Fraction(20, 3), "20/3 (6.667)"),
-        (Fraction(100000, 3), "100000/3 (33333.333)"),
+        (Fraction(100000, 3), "100,000/3 (33,333.333)"),
         (Fraction(-1, 3), "-1/3 (-0.3333)"),
         (Fraction(2.7182818), "2.7182818"),
         (None, "none"),

@@ -197,6 +197,7 @@ def test_an_infeasible_setting_makes_stricter_ones_infeasible() -> None:
 def test_the_strictest_come_first() -> None:
     ordered = strictest_first(all_settings({"k": [2, 5], "t": ["0.1", "0.3"]}))
     assert [each.name for each in ordered] == ["k=5,t=1/10", "k=5,t=3/10", "k=2,t=1/10", "k=2,t=3/10"]
+    assert [each.shown for each in ordered[:2]] == ["k=5,t=0.1", "k=5,t=0.3"]
     assert ordered[2].looser_than(ordered[0])
     assert not ordered[1].looser_than(ordered[2])
 

@@ -298,6 +298,12 @@ def test_a_stranger_checks_with_the_table_alone(tmp_path: Path) -> None:
     refused(check_certificate_files(original, found, weights={"age": 2}), "weights or level costs differ")
     other = write_csv(tmp_path / "other.csv", "sex,age", [("f", "30"), *ROWS[1:]])
     refused(check_certificate_files(other, found), "another table")
+    third = write_csv(tmp_path / "third.csv", "age,more", [("30", "x")])
+    with pytest.raises(km.InputError) as caught:
+        check_certificate_files(third, found)
+    assert str(caught.value) == f'{found}: the certificate is about another table: its column "sex" is not in {third}'
+    with pytest.raises(km.InputError, match='there is no column "zip"'):
+        check_certificate_files(original, found, quasi_identifiers=["age", "zip"])
 
 
 def test_a_stranger_checks_what_is_asked_of_sensitive_values(tmp_path: Path) -> None:
