@@ -134,7 +134,9 @@ def solve(
         what = "then: further objectives are" if goals else "pool: pools are"
         where = 'missing="wildcard"' if problem.table.keys_match else f"the recoding {problem.recoding.kind}"
         name = "then" if goals else "pool"
-        way = ', or missing="value" (--missing value)' if problem.table.keys_match else ", or another recoding"
+        way = (
+            ', or take missing="value" (--missing value)' if problem.table.keys_match else ", or take another recoding"
+        )
         raise InputError(f"{what} not supported with {where}; leave {name} out{way}")
     if (goals or wanted) and method == "full_domain":  # each later table is one of cells, not of columns
         name, what = ("then", "further objectives do") if goals else ("pool", "a pool does")

@@ -205,7 +205,8 @@ def test_other_requests_are_refused_by_name() -> None:
         km.Problem(units, km.KAnonymity(2))
     for asked in ({"then": "groups"}, {"pool": 2}):
         with pytest.raises(
-            InputError, match=f'not supported with missing="wildcard"; leave {next(iter(asked))} out, or'
+            InputError,
+            match=f'not supported with missing="wildcard"; leave {next(iter(asked))} out, or take missing="value"',
         ):
             km.solve(km.Problem(table(ROWS), km.KAnonymity(2)), **asked)
     with pytest.raises(InputError, match=r"missing keys that match any value .* use the strong formulation"):
