@@ -152,7 +152,8 @@ def measure(
     if weight is not None:
         if not same:
             raise InputError("weight: the released table has other rows than the original; name a column with row_id")
-        if column_name(weight, "weight") not in table.frame.columns:
+        weight = column_name(weight, "weight")
+        if weight not in table.frame.columns:
             known = list(table.frame.columns)
             raise InputError(f'{table.source}: there is no column "{weight}" of weights{nearest(weight, known)}')
         texts = as_text(table.frame, (weight,), table.source)[weight].alias("")
