@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -210,7 +211,8 @@ def test_columns_that_divide_rows_alike_are_one() -> None:
     assert closed(problem_of(wide(40, 400, 2, 1), 20)) is None
 
 
-def test_closed_candidates_of_adult_are_those_that_were_counted() -> None:
+def test_closed_candidates_of_adult_are_those_that_were_counted(data_folder: Path) -> None:
+    assert data_folder.is_dir()
     names = ["sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation"]
     adult = km.datasets.load("adult").select(names)
     found = closed(km.Problem(km.Table.from_frame(adult, names), km.KAnonymity(5)))
