@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from effort import THOROUGH, examples
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from places import ROOT
 
 if TYPE_CHECKING:
@@ -22,9 +22,16 @@ pytest_plugins = ["database_cases"]  # which has fixtures
 
 def pytest_configure(config: pytest.Config) -> None:
     """Tables in tests need no role for every column; tests about the warning ask for it."""
-    # where a test does not say how many; a busy machine may take long for one. The same examples each time, so that
-    # what passes once passes everywhere; other ones in the thorough runs, which look for what nobody has thought of
-    settings.register_profile("tests", max_examples=examples(100, 20), deadline=None, derandomize=not THOROUGH)
+    # where a test does not say how many; problems are large examples, and a busy machine may take long for one. The
+    # same ones each time, so that what passes once passes everywhere; others in the thorough runs, which look for what
+    # nobody has thought of
+    settings.register_profile(
+        "tests",
+        max_examples=examples(100, 20),
+        deadline=None,
+        derandomize=not THOROUGH,
+        suppress_health_check=list(HealthCheck),
+    )
     settings.load_profile("tests")
     gc.disable()  # until all tests have been imported
     config.addinivalue_line("filterwarnings", "ignore::kanon_milp.errors.RoleWarning")

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from strategies import Case, cases, drawn_sets
 
@@ -34,10 +33,6 @@ from kanon_milp.solvers import SolverOptions, get
 from kanon_milp.solvers.pyomo_arrays import PyomoArrays, to_arrays
 from kanon_milp.system.arrays import Ints
 
-relaxed = settings(
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
-)
 PLAIN = SolverOptions(absolute_gap=0.5, extra={"presolve": "off"})
 
 

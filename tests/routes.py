@@ -39,7 +39,8 @@ from kanon_milp.bounds import BoundLimit, relaxations
 from kanon_milp.bounds.columns.cut_rounds import raise_bound
 from kanon_milp.formulations import strong
 from kanon_milp.heuristics.search import Search
-from kanon_milp.methods import core_problem, sizes_phases
+from kanon_milp.methods import core_problem, hybrid, sizes_phases, started
+from kanon_milp.methods.outcome import Outcome
 from kanon_milp.methods.phases import Known
 from kanon_milp.methods.sizes_phases import RankOneCuts, TableSearch
 from kanon_milp.presolve import preparation
@@ -220,6 +221,11 @@ def without_target(*given: Any, **more: Any) -> BoundLimit:
     return replace(BoundLimit(*given, **more), target=None)
 
 
+def ended_at_once(session: km.Session) -> km.Result:
+    """A search that has its first table, and no bound."""
+    return session.end(session.fallback(Outcome().stopped("time_limit")))
+
+
 NO_SEARCH: tuple[Patch, ...] = ((Search, "run", lambda *_: None),)
 NOT_EASY = {"forecast.easy_pairs": -1}
 NOT_PROMISING = {**NOT_EASY, "restricted_model.few_options": 0}
@@ -228,6 +234,9 @@ BRANCHING = {**NOT_PROMISING, "forecast.branch_gap": math.inf, "forecast.branch_
 ROUNDS = {**NOT_PROMISING, "cuts.first_types": 0, "rounds.shortest": 0.02}
 ROUGH: tuple[Patch, ...] = ((sizes_phases, "BoundLimit", without_target),)
 SLOW = {"good_table.pairs": 0, "good_table.pair_seconds": 1e9}
+AT_ONCE: tuple[Patch, ...] = ((hybrid, "solve_hybrid", ended_at_once), (started, "too_long", lambda *_: ""))
+BY_SEARCH = {"auto.limited_pairs": 1, "auto.search_pairs": 1, "auto.few_pairs": 0}
+PRICED: tuple[Patch, ...] = ((preparation, "FEW_VECTORS", 0), (preparation, "PRICED_PAIRS", 0))
 # the package's name `solve` is the function, not the module
 direct = importlib.import_module("kanon_milp.methods.direct")
 
@@ -273,7 +282,9 @@ def _milp() -> Iterable[Route]:
         milp,
         forced=((direct, "network_relaxation", partial(network_relaxation, smallest=0)),),
     )
-    yield Route("milp after the search", with_options(method="milp", time_limit=600, parameters=SLOW))
+    after_search = with_options(method="milp", time_limit=600, parameters=SLOW)
+    yield Route("milp after the search", after_search)
+    yield Route("milp after a first table", after_search, forced=AT_ONCE)
     yield Route("milp from any start", partial(with_any_start, method="milp"))
     yield Route("milp of sets", with_options(node_limit=10_000, parameters={"sets.fewest_pairs": 0}), sets_case)
 
@@ -289,6 +300,7 @@ def _search() -> Iterable[Route]:
 
     yield Route("auto", with_options(), certified=True)
     yield Route("auto within a limit", with_options(time_limit=60))
+    yield Route("auto within a limit, by search", with_options(time_limit=60, parameters=BY_SEARCH))
     yield Route("search", counted, refuses=NOT_SEARCHED, certified=True)
     any_start = partial(with_any_start, method="search", iteration_limit=2)
     yield Route("search from any start", any_start, refuses=NOT_SEARCHED)
@@ -323,11 +335,10 @@ def _search() -> Iterable[Route]:
         proves=False,
         certified=True,
     )
-    priced = ((preparation, "FEW_VECTORS", 0), (preparation, "PRICED_PAIRS", 0))
-    yield Route("search, priced", counted, refuses=NOT_SEARCHED, proves=False, certified=True, forced=priced)
-    by_rows = (*priced, (preparation, "MOST_LABELS", 0))
+    yield Route("search, priced", counted, refuses=NOT_SEARCHED, proves=False, certified=True, forced=PRICED)
+    by_rows = (*PRICED, (preparation, "MOST_LABELS", 0))
     yield Route("search, priced by rows", counted, refuses=NOT_SEARCHED, proves=False, certified=True, forced=by_rows)
-    yield Route("search under requirements, priced", counted, values_case, proves=False, certified=True, forced=priced)
+    yield Route("search under requirements, priced", counted, values_case, proves=False, certified=True, forced=PRICED)
     yield Route("search for many units", counted, refuses=NOT_ALONE, forced=((relaxations, "MANY", 0),))
 
 
@@ -336,7 +347,12 @@ def _others() -> Iterable[Route]:
     yield Route("subset_dp", with_options(method="subset_dp"), refuses=merging)
     guessed = merging - {"cost bound", "min groups", "max groups"}
     yield Route("fpt", with_options(method="fpt"), refuses=guessed, may="sets of released rows|would guess")
-    yield Route("matching", with_options(method="matching"), pairs_case)
+    matching = with_options(method="matching")
+    yield Route("matching", matching, pairs_case)
+    closures = ((preparation, "FEW_VECTORS", 0), (preparation, "closed_instance", lambda *_: None))
+    yield Route(
+        "matching over closures of three rows", matching, pairs_case, forced=closures, may="too many|level vectors"
+    )
     yield Route("greedy", with_options(method="greedy"), refuses=NOT_ALONE, proves=False)
     for name in ("mondrian", "mondrian_relaxed"):
         yield Route(name, with_options(method=name), refuses=merging, proves=False)

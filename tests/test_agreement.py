@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from case_judge import Truth, check, judge, truth, wrong_table
 from effort import examples
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from routes import (
@@ -84,7 +84,7 @@ def test_each_route_agrees_with_brute_force_on_every_kind_of_problem(route: Rout
 
 
 @given(by_hypothesis(any_case), st.sampled_from([route for route in ROUTES if route.draw is any_case]))
-@settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=examples(1000, 13))
+@settings(max_examples=examples(1000, 13))
 def test_any_route_agrees_with_brute_force_on_any_problem(case: Case | SensitiveCase, route: Route) -> None:
     assert not agrees(case, route).wrong
 

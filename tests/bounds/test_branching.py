@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from census import census_problem
 from effort import examples
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
 from present import present
@@ -41,7 +41,6 @@ from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.system.arrays import Ints
 from kanon_milp.system.limit import NO_LIMIT, Limit
 
-patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 NEVER = 1 << 40
 
 
@@ -88,7 +87,7 @@ def started(instance: km.Instance, rounds: int) -> tuple[DualPoint, Groups]:
 
 
 @given(cases(max_rows=9, sides=False), st.integers(-1, 2), st.integers(0, 2), st.sampled_from([-1, 6, NEVER]))
-@settings(patient, max_examples=examples(60, 6))
+@settings(max_examples=examples(60, 6))
 def test_it_closes_below_the_optimum_and_finds_it(case: Case, above: int, rounds: int, small: int) -> None:
     """Whatever it begins with, and whether nodes are branched on or solved by models."""
     expected = optimum(case.rows, case.k, **case.judged())

@@ -11,7 +11,7 @@ from unittest import mock
 
 from certificate_cases import best_loss, certificate, claimed_rows, drawn_cuts
 from effort import examples
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from strategies import Case, cases
 
@@ -21,7 +21,6 @@ from kanon_milp.verify.dual import dual_value
 from kanon_milp.verify.rank_one import GroupProblem, Row
 
 Cut = tuple[list[int], list[int], int, int]  # a rank-1 cut: distinct rows, weights, denominator, multiplier
-relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 # --------------------------------------------------------------------------------------- one group
@@ -60,7 +59,7 @@ def as_problem(reduced: Sequence[int], copies: Sequence[int], least: int, cuts: 
 
 @given(groups())
 @example(([-1, 0, 2], [3, 2, 3], 2, [([2], [1], 4, 4), ([2], [3], 3, 1), ([1, 2], [3, 2], 3, 4)], 0))
-@settings(relaxed, max_examples=examples(200, 16))
+@settings(max_examples=examples(200, 16))
 def test_the_search_finds_the_cheapest_group(drawn: tuple[list[int], list[int], int, list[Cut], int]) -> None:
     reduced, copies, least, cuts, fixed = drawn
     best = cheapest(reduced, copies, least, cuts, fixed)
@@ -141,7 +140,7 @@ def lagrangian_value(
 
 
 @given(cases(max_rows=6, sides=False), st.data())
-@settings(relaxed, max_examples=examples(60, 6))
+@settings(max_examples=examples(60, 6))
 def test_it_is_what_the_definition_says_and_below_the_optimum(case: Case, data: st.DataObject) -> None:
     asked = case.problem()
     count = len(set(case.rows))

@@ -12,7 +12,6 @@ import polars as pl
 import pytest
 from certificate_cases import ROWS, certificate, table, write_csv
 from command_line import run
-from hypothesis import HealthCheck, settings
 from oracle import optimum
 from present import present
 
@@ -25,11 +24,6 @@ from kanon_milp.problem.distances import EqualDistance
 from kanon_milp.problem.privacy import Requirement
 from kanon_milp.problem.records import Group
 from kanon_milp.verify import CertificateReport, check_certificate
-
-relaxed = settings(
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
-)
 
 # --------------------------------------------------------------------------------------- a user's own
 

@@ -49,7 +49,7 @@ def listed(problem: km.Problem) -> Instance:
 
 
 @given(free)
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 def test_it_begins_no_higher_than_the_one_by_level_vectors(case: Case) -> None:
     problem = case.problem()
     source = source_of(problem)

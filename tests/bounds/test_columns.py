@@ -13,9 +13,8 @@ import highspy
 import numpy as np
 import pytest
 from effort import examples
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from oracle import optimum
 from scipy.optimize import linprog
 from strategies import Case, cases
 
@@ -32,8 +31,6 @@ from kanon_milp.presolve.instance import prepare
 from kanon_milp.presolve.ragged import Ragged
 from kanon_milp.presolve.reductions import reduce
 from kanon_milp.system.limit import NO_LIMIT, Limit
-
-relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 Row = tuple[list[int], list[int], int]
 Group = tuple[int, tuple[int, ...]]  # candidate, row types in rising order, each as often as it has rows
@@ -73,7 +70,7 @@ def ordered(groups: list[Group]) -> list[Group]:
 
 
 @given(groups_of, groups_of, st.data())
-@settings(relaxed, max_examples=examples(80, 6))
+@settings(max_examples=examples(80, 6))
 def test_groups_as_plain_lists(first: list[Group], second: list[Group], data: st.DataObject) -> None:
     groups, expected = packed(first), ordered(first)
     assert read(groups) == expected
@@ -97,7 +94,7 @@ def test_no_groups() -> None:
 
 
 @given(cases(sides=False))
-@settings(relaxed, max_examples=examples(30, 3))
+@settings(max_examples=examples(30, 3))
 def test_groups_of_a_table(case: Case) -> None:
     table = greedy(prepare(case.problem()))
     assume(table is not None)
@@ -125,7 +122,7 @@ def rank_one_rows(draw: st.DrawFn, types: int, most: int = 3) -> list[Row]:
 
 
 @given(groups_of, rank_one_rows(6))
-@settings(relaxed, max_examples=examples(60, 6))
+@settings(max_examples=examples(60, 6))
 def test_coefficients(groups: list[Group], rows: list[Row]) -> None:
     row, group, times = coefficients(packed(groups), RankOneCuts.of(rows), 6)
     expected = {
@@ -241,7 +238,7 @@ def smalls(draw: st.DrawFn) -> Small:
 
 
 @given(smalls(), st.data())
-@settings(relaxed, max_examples=examples(60, 6))
+@settings(max_examples=examples(60, 6))
 def test_value_and_cheapest_groups(small: Small, data: st.DataObject) -> None:
     types = len(small.counts)
     rank_one = data.draw(rank_one_rows(types))
@@ -292,7 +289,7 @@ def check_value(small: Small, master: Master, rank_one: list[Row]) -> None:
 
 
 @given(smalls(), st.data())
-@settings(relaxed, max_examples=examples(70, 6))
+@settings(max_examples=examples(70, 6))
 def test_master_reaches_the_linear_program_over_all_groups(small: Small, data: st.DataObject) -> None:
     rank_one = data.draw(rank_one_rows(len(small.counts)))
     master = Master(small.program(), Groups.none())
@@ -315,7 +312,7 @@ def test_master_reaches_the_linear_program_over_all_groups(small: Small, data: s
 
 
 @given(cases(max_rows=7, sides=False), st.data())
-@settings(relaxed, max_examples=examples(40, 5))
+@settings(max_examples=examples(40, 5))
 def test_packing_cuts_are_held(case: Case, data: st.DataObject) -> None:
     instance = reduce(prepare(case.problem()))[-1].instance
     types = instance.types.count
@@ -350,28 +347,6 @@ def test_rows_that_no_groups_place(covers: list[list[int]]) -> None:
     assert time.perf_counter() < ends
     assert master.value > 3 * 2 + 1
     check_value(small, master, [])
-
-
-@given(cases(max_rows=7, sides=False))
-@settings(relaxed, max_examples=examples(30, 3))
-def test_rounds_of_rank_one_rows_stay_below_the_optimum(case: Case) -> None:
-    instance = reduce(prepare(case.problem()))[-1].instance
-    best = optimum(case.rows, case.k, **case.judged())
-    candidates, counts = instance.candidates, instance.types.counts
-    assume(best is not None and len(counts) and set(candidates.members.tolist()) == set(range(len(counts))))
-    assert best is not None
-    start = DualPoint(np.zeros(len(counts)))
-    master = Master(GroupProgram.of(instance, start), Groups.none())
-    found = solved(master)
-    for _ in range(3):
-        before = master.value
-        cuts = separate(master.groups, found.share, counts, 20, master.cuts)
-        if not cuts.count:
-            break
-        master.add_cuts(cuts)
-        found = solved(master)
-        master.purge_cuts(found.prices)
-        assert before <= master.value <= best / instance.levels.unit + NEAR
 
 
 def a_triple() -> Master:

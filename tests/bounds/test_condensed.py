@@ -9,7 +9,7 @@ from effort import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
-from reduction_cases import best, relaxed
+from reduction_cases import best
 from scipy.optimize import Bounds, LinearConstraint, milp
 from strategies import Case, cases
 
@@ -38,7 +38,7 @@ def packing_sets(data: st.DataObject, instance: Instance) -> TypeSets:
 
 
 @given(cases(max_rows=9, sides=False), st.data())
-@settings(relaxed, max_examples=examples(120, 13))
+@settings(max_examples=examples(120, 13))
 def test_no_table_loses_less(case: Case, data: st.DataObject) -> None:
     expected = optimum(case.rows, case.k, **case.judged())
     assume(expected is not None)
@@ -61,7 +61,7 @@ def test_no_table_loses_less(case: Case, data: st.DataObject) -> None:
 
 
 @given(cases(max_rows=9, sides=False), st.data())
-@settings(relaxed, max_examples=examples(60, 8))
+@settings(max_examples=examples(60, 8))
 def test_where_nothing_is_ample_it_is_the_problem(case: Case, data: st.DataObject) -> None:
     expected = optimum(case.rows, case.k, **case.judged())
     instance = prepare(case.problem())

@@ -20,7 +20,7 @@ import pyomo.environ as pyo
 import pytest
 from census import census_problem
 from effort import examples
-from hypothesis import HealthCheck, assume, example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
 from present import present
@@ -50,7 +50,6 @@ from kanon_milp.solvers import SolverOptions, get
 from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.system.arrays import Floats
 
-relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 Q8 = ["sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation"]
 
 
@@ -98,7 +97,7 @@ def drawn_multipliers(data: st.DataObject, count: int, denominator: int) -> list
 
 
 @given(cases(sides=False), st.data(), st.sampled_from([1, 3, 4096]))
-@settings(relaxed, max_examples=examples(40, 5))
+@settings(max_examples=examples(40, 5))
 def test_any_multipliers_give_the_value_of_the_closed_form_and_a_bound(
     case: Case, data: st.DataObject, denominator: int
 ) -> None:
@@ -123,7 +122,7 @@ def test_any_multipliers_give_the_value_of_the_closed_form_and_a_bound(
 
 
 @given(cases(sides=False), st.data())
-@settings(relaxed, max_examples=examples(40, 5))
+@settings(max_examples=examples(40, 5))
 def test_what_is_left_of_the_rows_is_a_subgradient(case: Case, data: st.DataObject) -> None:
     instance = prepare(case.problem())
     here, there = (np.array(drawn_multipliers(data, instance.types.count, 4)) / 4 for _ in range(2))
@@ -132,7 +131,7 @@ def test_what_is_left_of_the_rows_is_a_subgradient(case: Case, data: st.DataObje
 
 
 @given(cases(sides=False))
-@settings(relaxed, max_examples=examples(40, 5))
+@settings(max_examples=examples(40, 5))
 def test_the_lagrangian_bound_is_the_value_of_the_linear_relaxation(case: Case) -> None:
     instance = reduced(case.problem())
     assume(covered(instance))
@@ -144,7 +143,7 @@ def test_the_lagrangian_bound_is_the_value_of_the_linear_relaxation(case: Case) 
 
 
 @given(cases(sides=False))
-@settings(relaxed, max_examples=examples(40, 5))
+@settings(max_examples=examples(40, 5))
 def test_with_counting_rows_it_is_not_lower_and_below_the_relaxation_that_has_them(case: Case) -> None:
     instance = reduced(case.problem())
     assume(covered(instance))
@@ -181,7 +180,7 @@ def test_bounds_on_adult_with_packing_cuts(data_folder: Path) -> None:
 
 
 @given(cases(sides=False), st.data())
-@settings(relaxed, max_examples=examples(30, 3))
+@settings(max_examples=examples(30, 3))
 def test_threads_share_the_candidates_and_change_nothing(case: Case, data: st.DataObject) -> None:
     instance = reduced(case.problem())
     assume(covered(instance))
@@ -334,7 +333,7 @@ def written(seed: int) -> Written:
 @example(21)
 @example(48)
 @example(203)
-@settings(deadline=None, max_examples=examples(300, 10))
+@settings(max_examples=examples(300, 10))
 def test_it_reaches_the_maximum(seed: int) -> None:
     function = written(seed)
     ascent = VolumeAlgorithm(function, BoundLimit())

@@ -78,7 +78,6 @@ def by_cover(instance: Instance, values: Floats) -> dict[tuple[tuple[int, ...], 
 
 
 @given(kinds, st.data())
-@settings(deadline=None)
 def test_l_is_that_of_all_candidates_in_integers_and_in_floating_point(
     kind: type[PatternPricing], data: st.DataObject
 ) -> None:
@@ -113,7 +112,6 @@ def labels_stand_twice(instance: Instance) -> bool:
 
 
 @given(kinds, st.data())
-@settings(deadline=None)
 def test_near_candidates_are_those_below_the_limit(kind: type[PatternPricing], data: st.DataObject) -> None:
     source, listed = both(drawn(data, kind).problem(), kind)
     t = source.types.count
@@ -140,7 +138,7 @@ def phi_below(near: Instance, found: dict[tuple[tuple[int, ...], int], float], l
 
 
 @given(kinds, free)
-@settings(deadline=None, max_examples=examples(60, 13))
+@settings(max_examples=examples(60, 13))
 def test_the_bound_rises_and_stays_below_the_optimum(kind: type[PatternPricing], case: Case) -> None:
     problem = case.problem()
     best = oracle.optimum(case.rows, case.k, **case.judged())

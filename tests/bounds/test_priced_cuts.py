@@ -13,7 +13,7 @@ import oracle
 import polars as pl
 import pytest
 from effort import examples
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import Case, by_hypothesis, drawn_case, priceable
 
@@ -46,7 +46,6 @@ def raised(problem: km.Problem, rounds: int, **numbers: float) -> tuple[PricedAs
 
 
 @given(free, st.data())
-@settings(deadline=None)
 def test_l_with_cuts_is_that_of_all_closed_candidates(case: Case, data: st.DataObject) -> None:
     """Any cuts and multipliers; those of a fully suppressed candidate with exempt rows as well."""
     problem, draw = case.problem(), data.draw

@@ -18,7 +18,7 @@ import polars as pl
 import pyomo.environ as pyo
 import pytest
 from effort import examples
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import optimum
 from scipy.optimize import linprog
@@ -37,8 +37,6 @@ from kanon_milp.solvers import SolverOptions, get
 from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import Limit
-
-relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 Row = tuple[list[int], list[int], int]
 
@@ -133,7 +131,7 @@ def drawn_rows(draw: st.DrawFn, types: int, most: int = 4) -> list[Row]:
 
 
 @given(st.data(), st.lists(st.integers(1, 3), min_size=1, max_size=5).filter(lambda counts: sum(counts) <= 7))
-@settings(relaxed, max_examples=examples(40, 5))
+@settings(max_examples=examples(40, 5))
 def test_any_rows_hold_for_every_partition(data: st.DataObject, counts: list[int]) -> None:
     given_rows = data.draw(drawn_rows(len(counts)))
     limits = RankOneCuts.of(given_rows).limits(np.array(counts, dtype=np.int64)).tolist()
@@ -173,7 +171,7 @@ def coefficients(rows: RankOneCuts, types: Sequence[int], copies: Sequence[int])
 
 
 @given(st.data(), st.integers(1, 6))
-@settings(relaxed, max_examples=examples(60, 6))
+@settings(max_examples=examples(60, 6))
 def test_rows_read_back_and_by_type(data: st.DataObject, types: int) -> None:
     given_rows = data.draw(drawn_rows(types))
     rows = RankOneCuts.of(given_rows)
@@ -187,7 +185,7 @@ def test_rows_read_back_and_by_type(data: st.DataObject, types: int) -> None:
 
 
 @given(st.data(), st.integers(1, 6))
-@settings(relaxed, max_examples=examples(60, 6))
+@settings(max_examples=examples(60, 6))
 def test_some_of_the_rows_and_more_rows(data: st.DataObject, types: int) -> None:
     first, second = data.draw(drawn_rows(types)), data.draw(drawn_rows(types))
     rows = RankOneCuts.of(first)
@@ -202,7 +200,7 @@ def test_some_of_the_rows_and_more_rows(data: st.DataObject, types: int) -> None
 
 
 @given(st.data(), st.lists(st.integers(1, 4), min_size=1, max_size=6))
-@settings(relaxed, max_examples=examples(60, 6))
+@settings(max_examples=examples(60, 6))
 def test_limits(data: st.DataObject, counts: list[int]) -> None:
     given_rows = data.draw(drawn_rows(len(counts)))
     rows = RankOneCuts.of(given_rows)
@@ -225,7 +223,7 @@ def test_weights_and_denominators_are_positive() -> None:
 
 
 @given(cases(sides=False), st.data())
-@settings(relaxed, max_examples=examples(50, 5))
+@settings(max_examples=examples(50, 5))
 def test_over_row_types_that_were_merged_they_say_the_same(case: Case, data: st.DataObject) -> None:
     prepared = presolve(case.problem(), Clock(), merge=True)
     merged, before = prepared.instance.types, prepared.before.types
@@ -268,7 +266,7 @@ def least(model: pyo.ConcreteModel, *, whole: bool) -> float | None:
 
 
 @given(cases(max_rows=7, sides=False), st.data())
-@settings(relaxed, max_examples=examples(40, 5))
+@settings(max_examples=examples(40, 5))
 def test_they_keep_the_optimum_and_never_lower_the_bound(case: Case, data: st.DataObject) -> None:
     instance = reduce(prepare(case.problem()))[-1].instance
     best = optimum(case.rows, case.k, **case.judged())
@@ -365,7 +363,7 @@ TRIANGLE = ([1, 1, 1], PAIRS, [0.5, 0.5, 0.5])
 
 
 @given(solutions(), st.integers(1, 30))
-@settings(relaxed, max_examples=examples(60, 6))
+@settings(max_examples=examples(60, 6))
 def test_what_is_found_is_violated_and_new(solution: Solution, most: int) -> None:
     rows = found_in(solution, most)
     assert len(rows) <= most
@@ -383,7 +381,7 @@ def test_what_is_found_is_violated_and_new(solution: Solution, most: int) -> Non
 
 
 @given(solutions())
-@settings(relaxed, max_examples=examples(60, 6))
+@settings(max_examples=examples(60, 6))
 def test_all_violated_rows_of_up_to_three_row_types_with_one_half_each(solution: Solution) -> None:
     found = {tuple(types) for types, weights, d in found_in(solution, MANY, MANY) if d == 2 and set(weights) == {1}}
     by = {
@@ -402,7 +400,7 @@ def test_all_violated_rows_of_up_to_three_row_types_with_one_half_each(solution:
 
 
 @given(solutions(most_copies=1))
-@settings(relaxed, max_examples=examples(60, 6))
+@settings(max_examples=examples(60, 6))
 def test_of_single_rows_all_violated_triples(solution: Solution) -> None:
     rows = found_in(solution, MANY, MANY)
     triples = itertools.combinations(range(len(solution[0])), 3)
@@ -415,7 +413,7 @@ def test_of_single_rows_all_violated_triples(solution: Solution) -> None:
 
 
 @given(solutions())
-@settings(relaxed, max_examples=examples(60, 6))
+@settings(max_examples=examples(60, 6))
 def test_steps_of_the_search_change_nothing(solution: Solution) -> None:
     (counts, groups, share), step = solution, SeparationParameters(at_once=1)
     task = packed(groups), np.array(share), np.array(counts, dtype=np.int64), MANY, NO_CUTS, None

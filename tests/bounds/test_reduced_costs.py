@@ -14,7 +14,7 @@ from effort import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from present import present
-from reduction_cases import CHAIN, best, covered, multipliers, relaxed, table_of
+from reduction_cases import CHAIN, best, covered, multipliers, table_of
 from sensitive_cases import SensitiveCase, sensitive_cases
 from strategies import Case, cases
 from test_rank_one_cuts import drawn_rows
@@ -48,7 +48,7 @@ from kanon_milp.system.limit import NO_LIMIT, Limit
 
 
 @given(st.one_of(cases(max_rows=8), sensitive_cases(max_rows=7)), st.data())
-@settings(relaxed, max_examples=examples(30, 3))
+@settings(max_examples=examples(30, 3))
 def test_fixing_keeps_all_that_is_better_than_the_incumbent(case: Case | SensitiveCase, data: st.DataObject) -> None:
     problem = case.problem()
     assume(problem.objective == "loss")
@@ -102,7 +102,7 @@ def test_fixing_is_about_the_loss_and_comes_after_dominance() -> None:
 
 
 @given(st.one_of(cases(max_rows=9, sides=False), sensitive_cases(max_rows=8, sides=False)), st.data())
-@settings(relaxed, max_examples=examples(20, 3))
+@settings(max_examples=examples(20, 3))
 def test_multipliers_of_merged_row_types_prove_the_same_of_all(case: Case | SensitiveCase, data: st.DataObject) -> None:
     steps = reduce(prepare(case.problem()), CHAIN)
     merged, before = steps[-1].instance, steps[-1].before
@@ -127,7 +127,7 @@ def reduced(start: Instance, data: st.DataObject) -> tuple[list[Step], int]:
 
 
 @given(sensitive_cases(max_rows=7), st.data())
-@settings(relaxed, max_examples=examples(120, 8))
+@settings(max_examples=examples(120, 8))
 def test_fixing_under_requirements_keeps_all_that_is_better(case: SensitiveCase, data: st.DataObject) -> None:
     problem = case.problem()
     assume(problem.objective == "loss" and problem.attributes)
@@ -146,7 +146,7 @@ def test_fixing_under_requirements_keeps_all_that_is_better(case: SensitiveCase,
 
 
 @given(sensitive_cases((*LIMITED, *WORKED), max_rows=7, sides=False, most=2), st.data())
-@settings(relaxed, max_examples=examples(120, 8))
+@settings(max_examples=examples(120, 8))
 def test_so_does_fixing_with_cuts(case: SensitiveCase, data: st.DataObject) -> None:
     start = prepare(case.problem())
     assume(start.problem.attributes and can_be_priced(start))

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from census import census
 from effort import examples
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
 from present import present
@@ -28,10 +28,6 @@ from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.system.arrays import Ints
 
-relaxed = settings(
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
-)
 # requirements that one view says in full; those of t-closeness for few values only
 EXACT = ("p", "l frequency", "l distinct", "alpha", "alpha named", "beta", "delta natural violation", "t equal short")
 # requirements whose rows in the strong formulation are no stronger than the views
@@ -84,7 +80,7 @@ def by_enumeration(case: SensitiveCase, instance: Instance, multipliers: Ints, d
 @pytest.mark.parametrize("kind", EXACT)
 def test_groups_are_the_cheapest_that_satisfy_the_requirement(kind: str) -> None:
     @given(sensitive_cases([kind], max_rows=7, sides=False), st.data(), st.sampled_from([1, 4096]))
-    @settings(relaxed, max_examples=examples(25, 3))
+    @settings(max_examples=examples(25, 3))
     def cheapest(case: SensitiveCase, data: st.DataObject, denominator: int) -> None:
         instance = prepare(case.problem())
         multipliers, charges = drawn(data, instance, denominator)
@@ -121,7 +117,7 @@ def test_views_that_say_everything_are_known() -> None:
 
 
 @given(sensitive_cases(max_rows=6, sides=False), st.data(), st.sampled_from([1, 7, 4096]))
-@settings(relaxed, max_examples=examples(150, 12))
+@settings(max_examples=examples(150, 12))
 def test_no_group_is_cheaper_than_its_bound_and_no_table(
     case: SensitiveCase, data: st.DataObject, denominator: int
 ) -> None:
@@ -142,7 +138,7 @@ def test_no_group_is_cheaper_than_its_bound_and_no_table(
 @pytest.mark.parametrize("kind", AS_STRONG)
 def test_it_reaches_the_linear_relaxation_and_stays_below_the_optimum(kind: str) -> None:
     @given(sensitive_cases([kind], max_rows=8, sides=False).filter(lambda case: len(case.secrets[0]) == 1))
-    @settings(relaxed, max_examples=examples(8, 2))
+    @settings(max_examples=examples(8, 2))
     def reaches(case: SensitiveCase) -> None:
         instance = reduced(case.problem())
         assume(covered(instance))

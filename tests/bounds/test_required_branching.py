@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from case_judge import judge
 from effort import examples
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from present import present
 from sensitive_cases import CLOSENESS, SensitiveCase, sensitive_cases
@@ -32,10 +32,6 @@ from kanon_milp.presolve.preparation import presolve
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import NO_LIMIT, Limit
 
-relaxed = settings(
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
-)
 LIMITED = ("p", "l frequency", "l distinct", "alpha", "alpha named", "beta", "delta natural violation", "t equal short")
 WORKED = tuple(kind for kind in CLOSENESS if kind.endswith("short"))
 REQUIREMENTS: dict[str, list[km.Requirement]] = {
@@ -68,7 +64,7 @@ def started(instance: Instance, rounds: int) -> NodeBounds:
     st.integers(0, 2),
     st.sampled_from([-1, 6, NEVER]),
 )
-@settings(relaxed, max_examples=examples(200, 8))
+@settings(max_examples=examples(200, 8))
 def test_it_closes_below_the_optimum_and_finds_it(case: SensitiveCase, above: int, rounds: int, small: int) -> None:
     """Whatever it begins with, and whether nodes are branched on or solved by models."""
     instance = presolve(case.problem(), Clock(), merge=True).instance

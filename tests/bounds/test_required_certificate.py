@@ -12,7 +12,7 @@ import pytest
 from census import census
 from certificate_cases import best_loss, required_certificate
 from effort import examples
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sensitive_cases import KINDS, SensitiveCase, sensitive_cases
 from strategies import covered
@@ -26,10 +26,6 @@ from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.verify.certificate import check_certificate
 
-relaxed = settings(
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
-)
 # what the checker knows as much of as the package
 KNOWN = ("p", "l frequency", "l distinct", "alpha", "beta")
 
@@ -49,7 +45,7 @@ def test_no_multipliers_prove_something_false(kind: str) -> None:
     drawn = sensitive_cases(max_rows=7) if kind == "several" else sensitive_cases([kind], max_rows=7)
 
     @given(drawn, st.data())
-    @settings(relaxed, max_examples=examples(60, 5 if kind == "several" else 2))
+    @settings(max_examples=examples(60, 5 if kind == "several" else 2))
     def true(case: SensitiveCase, data: st.DataObject) -> None:
         problem = case.problem()
         instance = required_instance(problem)
@@ -67,7 +63,7 @@ def test_no_multipliers_prove_something_false(kind: str) -> None:
 
 
 @given(sensitive_cases(["t equal short", "t equal transport"], max_rows=7), st.data())
-@settings(relaxed, max_examples=examples(100, 6))
+@settings(max_examples=examples(100, 6))
 def test_whoever_forges_charges_proves_nothing_false(case: SensitiveCase, data: st.DataObject) -> None:
     problem = case.problem()
     instance = required_instance(problem)

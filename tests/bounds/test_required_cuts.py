@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 from case_judge import judge
 from effort import examples
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sensitive_cases import CLOSENESS, SensitiveCase, sensitive_cases
 from test_rank_one_cuts import Row, drawn_rows
@@ -38,10 +38,6 @@ from kanon_milp.system.arrays import Floats
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.parameters import Parameters
 
-relaxed = settings(
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
-)
 LIMITED = ("p", "l frequency", "l distinct", "alpha", "alpha named", "beta", "delta natural violation", "t equal short")
 # nodes one by one alone, and those of branch and bound alone
 WHOLE = (10**9, 0), (0, 10**9)
@@ -114,7 +110,7 @@ def by_enumeration(
     st.sampled_from([1, 7, 4096]),
     st.sampled_from([*WHOLE, (3, 0), (3, 300)]),
 )
-@settings(relaxed, max_examples=examples(400, 21))
+@settings(max_examples=examples(400, 21))
 def test_the_value_is_that_of_all_groups(
     case: SensitiveCase, data: st.DataObject, denominator: int, nodes: tuple[int, int]
 ) -> None:
@@ -180,7 +176,7 @@ def test_branch_and_bound_over_rows_finds_what_going_through_all_groups_does(kin
 
 
 @given(sensitive_cases((*LIMITED, *WORKED), max_rows=9, sides=False, most=2))
-@settings(relaxed, max_examples=examples(80, 5))
+@settings(max_examples=examples(80, 5))
 def test_rounds_of_cuts_stay_below_the_optimum(case: SensitiveCase) -> None:
     instance = presolve(case.problem(), Clock(), merge=True).instance
     assume(instance.problem.attributes and instance.candidates.count and can_be_priced(instance))

@@ -58,7 +58,7 @@ def both(problem: km.Problem, kind: type[RequiredPricing] = RequiredPricing) -> 
 
 @both_kinds
 @given(case=cases, data=st.data())
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 def test_l_is_that_of_all_closed_candidates(
     kind: type[RequiredPricing], case: SensitiveCase, data: st.DataObject
 ) -> None:
@@ -82,7 +82,7 @@ SIDES: tuple[dict[str, int], ...] = (
 
 @both_kinds
 @given(case=cases, data=st.data())
-@settings(deadline=None, max_examples=examples(60, 4))
+@settings(max_examples=examples(60, 4))
 def test_so_it_is_with_numbers_of_groups(kind: type[RequiredPricing], case: SensitiveCase, data: st.DataObject) -> None:
     """No multipliers prove more than the optimum, nor less than sizes; those of a largest number what lists say."""
     sides = data.draw(st.sampled_from(SIDES[: 2 if kind is RequiredClosurePricing else 4]))
@@ -126,7 +126,7 @@ def charged(instance: Instance) -> int:
 
 @both_kinds
 @given(case=cases)
-@settings(deadline=None, max_examples=8)
+@settings(max_examples=8)
 def test_the_bound_rises_and_stays_below_the_optimum(kind: type[RequiredPricing], case: SensitiveCase) -> None:
     problem = case.problem()
     source, _ = both(problem, kind)

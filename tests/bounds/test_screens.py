@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from census import census
 from effort import examples
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
 from present import present
@@ -39,11 +39,6 @@ from kanon_milp.system.parameters import Parameters
 
 EVERY_SIZE = SubproblemParameters(tries=10**6)
 
-relaxed = settings(
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
-)
-
 
 def points(rng: np.random.Generator, at: RequiredEvaluator, number: int) -> list[np.ndarray[Any, Any]]:
     """A walk with large and small steps, in quarters, so that there are ties."""
@@ -59,7 +54,7 @@ def points(rng: np.random.Generator, at: RequiredEvaluator, number: int) -> list
 @pytest.mark.parametrize("kind", KINDS)
 def test_screened_and_unscreened_values_are_the_same(kind: str) -> None:
     @given(sensitive_cases([kind], max_rows=8, sides=False), st.integers(0, 1 << 30))
-    @settings(relaxed, max_examples=examples(40, 2))
+    @settings(max_examples=examples(40, 2))
     def same(case: SensitiveCase, seed: int) -> None:
         instance = prepare(case.problem())
         assume(covered(instance))

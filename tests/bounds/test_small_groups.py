@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 from effort import examples
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sensitive_cases import SensitiveCase, sensitive_cases
 from strategies import covered
@@ -27,10 +27,6 @@ from kanon_milp.kernels.small_groups import FloatSmallGroups, list_small_groups
 from kanon_milp.kernels.tree_subproblem import FloatSubproblems, ValuedRows
 from kanon_milp.presolve.instance import Instance, prepare
 
-relaxed = settings(
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
-)
 CHARGED = ("t equal short", "t ranks short", "t order short", "t numeric short", "t hierarchy short")
 
 
@@ -44,7 +40,7 @@ def charged(instance: Instance) -> Relaxation:
 @pytest.mark.parametrize("kind", CHARGED)
 def test_small_groups_are_the_cheapest_that_are_allowed(kind: str) -> None:
     @given(sensitive_cases([kind], max_rows=7, sides=False), st.data(), st.sampled_from([1, 4096]))
-    @settings(relaxed, max_examples=examples(40, 3))
+    @settings(max_examples=examples(40, 3))
     def cheapest(case: SensitiveCase, data: st.DataObject, denominator: int) -> None:
         instance = prepare(case.problem())
         relaxation = charged(instance)
@@ -63,7 +59,7 @@ def test_small_groups_are_the_cheapest_that_are_allowed(kind: str) -> None:
 @pytest.mark.parametrize("tried", [0, 3])
 def test_a_search_that_gives_up_proves_less(tried: int) -> None:
     @given(sensitive_cases(["t ranks short"], max_rows=7, sides=False), st.data())
-    @settings(relaxed, max_examples=examples(30, 3))
+    @settings(max_examples=examples(30, 3))
     def less(case: SensitiveCase, data: st.DataObject) -> None:
         instance = prepare(case.problem())
         charged(instance)
@@ -79,7 +75,7 @@ def test_a_search_that_gives_up_proves_less(tried: int) -> None:
 
 @pytest.mark.parametrize("kind", CHARGED)
 @given(data=st.data())
-@settings(relaxed, max_examples=examples(30, 3))
+@settings(max_examples=examples(30, 3))
 def test_the_list_has_each_group_that_does_not_fall_apart(kind: str, data: st.DataObject) -> None:
     case = data.draw(sensitive_cases([kind], max_rows=7, sides=False))
     instance = prepare(case.problem())

@@ -80,7 +80,7 @@ def test_both_readers_find_the_same_optimum(tmp_path: Any, make: Any, suffix: An
             assert by_cbc(executable, path) == pytest.approx(optimum)
 
 
-@settings(max_examples=examples(40, 5), deadline=None, derandomize=True)
+@settings(max_examples=examples(40, 5), derandomize=True)
 @given(
     data=st.lists(
         st.tuples(st.integers(-5, 5), st.booleans(), st.integers(-4, 4), st.integers(0, 4)),

@@ -17,7 +17,7 @@ import polars as pl
 import pyomo.environ as pyo
 import pytest
 from effort import THOROUGH, examples
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import SYMBOL, optimum
 from present import present
@@ -38,7 +38,6 @@ COLUMNS = ["age", "education"]
 VECTORS = list(itertools.product((0, 1), repeat=len(COLUMNS)))
 MOST_ROWS = 7 if THOROUGH else 5  # 4 ** rows tables are gone through
 rows_of_people = st.lists(st.tuples(*(st.sampled_from("ab"), st.sampled_from("uvw"))), min_size=3, max_size=MOST_ROWS)
-relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 masks = st.sets(st.sampled_from(VECTORS[:-1])).map(lambda some: [*sorted(some), VECTORS[-1]])
 
 
@@ -145,7 +144,7 @@ def test_numbers_of_rough_objectives_are_short() -> None:
     assert scale.proven(0.0) is not None
 
 
-@settings(relaxed, max_examples=examples(60, 5))
+@settings(max_examples=examples(60, 5))
 @given(rows_of_people, st.integers(2, 3), st.tuples(st.integers(1, 3), st.integers(1, 3)), masks, st.integers(0, 7))
 def test_at_most_so_many_rows_lose_education(
     rows: Rows, k: int, weights: Vector, vectors: list[Vector], most: int
@@ -173,7 +172,7 @@ def one_level_vector(problem: km.Problem) -> pyo.ConcreteModel:
     return model
 
 
-@settings(relaxed, max_examples=examples(60, 4))
+@settings(max_examples=examples(60, 4))
 @given(rows_of_people, st.integers(1, 3), st.tuples(st.integers(1, 3), st.integers(1, 3)))
 def test_one_level_vector_for_all(rows: Rows, k: int, weights: Vector) -> None:
     if k > len(rows):
@@ -323,7 +322,7 @@ def said(result: km.Result) -> str:
     return proof_sentence(described(result))
 
 
-@settings(relaxed, max_examples=examples(60, 5))
+@settings(max_examples=examples(60, 5))
 @given(
     rows_of_people,
     st.integers(1, 3),

@@ -12,7 +12,7 @@ import polars as pl
 import pyomo.environ as pyo
 import pytest
 from effort import examples
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from oracle import SYMBOL
 from sensitive_cases import SensitiveCase, sensitive_cases
 from strategies import Case, cases
@@ -28,12 +28,6 @@ from kanon_milp.presolve.reductions import MERGING, REDUCTIONS, reduce
 from kanon_milp.problem.privacy.diversity import unsplittable
 from kanon_milp.solvers import SolverOptions, get
 from kanon_milp.solvers.pyomo_arrays import to_arrays
-
-relaxed = settings(
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
-)
-
 
 # ---------------------------------------------------------------------------------------------------- the optimum
 
@@ -101,19 +95,19 @@ def check_list(case: Case | SensitiveCase) -> None:
 
 
 @given(cases(max_rows=6, sides=False))
-@settings(relaxed, max_examples=examples(25, 3))
+@settings(max_examples=examples(25, 3))
 def test_the_list_for_k_anonymity_is_what_cannot_be_split(case: Case) -> None:
     check_list(case)
 
 
 @given(sensitive_cases(max_rows=5, sides=False))
-@settings(relaxed, max_examples=examples(40, 5))
+@settings(max_examples=examples(40, 5))
 def test_the_list_for_other_requirements_is_what_cannot_be_split(case: SensitiveCase) -> None:
     check_list(case)
 
 
 @given(cases(max_rows=6, sides=False))
-@settings(relaxed, max_examples=examples(25, 3))
+@settings(max_examples=examples(25, 3))
 def test_k_anonymity_by_judging_is_k_anonymity_by_size(case: Case) -> None:
     # 1-sensitivity asks for nothing, but it makes the list go the other way
     secrets = tuple((str(i % 2),) for i in range(len(case.rows)))
@@ -158,7 +152,7 @@ def lp_value(model: pyo.ConcreteModel) -> float | None:
 
 
 @given(cases(max_rows=9))
-@settings(relaxed, max_examples=examples(30, 3))
+@settings(max_examples=examples(30, 3))
 def test_its_linear_relaxation_is_worth_the_strong_one_for_k_anonymity(case: Case) -> None:
     # also with side constraints and other objectives: `linked` is the same row
     instance = prepare(case.problem())
@@ -236,7 +230,7 @@ def test_the_number_of_groups_is_exact(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(sensitive_cases(max_rows=6, sides=False))
-@settings(relaxed, max_examples=examples(20, 3))
+@settings(max_examples=examples(20, 3))
 def test_groups_are_as_many_as_counted(case: SensitiveCase) -> None:
     instance = prepare(case.problem())
     counts = instance.types.counts.tolist()

@@ -40,7 +40,7 @@ def test_pairs_that_annealing_has_seen_are_put_together() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 2**32 - 1), st.integers(-5, 50)), max_size=6), st.integers(0, 80))
-@settings(deadline=None, max_examples=examples(30, 10))
+@settings(max_examples=examples(30, 10))
 def test_they_are_what_a_dictionary_would_have(tables: list[tuple[int, int]], most: int) -> None:
     """Rows at random, all over their options; what a table costs beside its loss counts."""
     instance = census_instance(20, 2)

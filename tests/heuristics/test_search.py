@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 from census import census_problem
 from effort import examples
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
 from present import present
@@ -43,9 +43,6 @@ from kanon_milp.presolve.reductions import reduce
 from kanon_milp.solvers import SolverOptions, get
 from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.system.parameters import Parameters
-
-relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-
 
 # none but the pairs of the table are near
 NOTHING_NEAR = Parameters(
@@ -95,7 +92,7 @@ def check_lists(board: Board) -> None:
 
 
 @given(cases(max_rows=12, sides=False), st.lists(st.tuples(st.integers(0, 3), st.integers(0, 10**6)), max_size=30))
-@settings(relaxed, max_examples=examples(60, 6))
+@settings(max_examples=examples(60, 6))
 def test_moves_keep_the_table_valid_and_know_what_they_cost(case: Case, script: list[tuple[int, int]]) -> None:
     instance = reduced(case.problem())
     assume(covered(instance))
@@ -125,7 +122,7 @@ def test_moves_keep_the_table_valid_and_know_what_they_cost(case: Case, script: 
 
 
 @given(cases(max_rows=9, sides=False))
-@settings(relaxed, max_examples=examples(40, 5))
+@settings(max_examples=examples(40, 5))
 def test_what_the_search_finds_is_valid_and_never_below_the_optimum(case: Case) -> None:
     instance = reduced(case.problem())
     best = optimum(case.rows, case.k, **case.judged())
@@ -141,7 +138,7 @@ def test_what_the_search_finds_is_valid_and_never_below_the_optimum(case: Case) 
 
 
 @given(cases(max_rows=9, sides=False))
-@settings(relaxed, max_examples=examples(40, 5))
+@settings(max_examples=examples(40, 5))
 def test_tightening_keeps_the_rows_together(case: Case) -> None:
     instance = reduced(case.problem())
     assume(covered(instance))
@@ -215,7 +212,7 @@ def test_a_neighbourhood_of_all_rows_is_the_strong_formulation() -> None:
 
 
 @given(st.integers(0, 1000), st.sampled_from([2, 3, 5]))
-@settings(relaxed, max_examples=examples(15, 3))
+@settings(max_examples=examples(15, 3))
 def test_neighbourhoods_only_improve_and_stay_valid(small_table: Instance, seed: int, size: int) -> None:
     instance = small_table
     board = started(instance, seed)

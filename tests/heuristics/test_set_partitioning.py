@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from census import census_problem
 from effort import examples
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
 from present import present
@@ -32,16 +32,12 @@ from kanon_milp.presolve.ragged import Ragged, indptr_of
 from kanon_milp.solvers import SolverOptions, get
 from kanon_milp.system.limit import NO_LIMIT, Limit
 
-relaxed = settings(
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
-)
 CHARGED = ["t equal short", "t ranks short", "t order short", "t numeric short", "t hierarchy short"]
 
 
 @pytest.mark.parametrize("kind", CHARGED)
 @given(data=st.data(), seed=st.integers(0, 3), rows=st.sampled_from([3.0, math.inf]))
-@settings(relaxed, max_examples=examples(25, 3))
+@settings(max_examples=examples(25, 3))
 def test_tables_are_valid_and_no_worse(kind: str, data: st.DataObject, seed: int, rows: float) -> None:
     case = data.draw(sensitive_cases([kind], max_rows=8, sides=False))
     instance = prepare(case.problem())

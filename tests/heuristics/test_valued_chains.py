@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from effort import examples
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sensitive_cases import SensitiveCase, sensitive_cases
 
@@ -25,11 +25,7 @@ PRICE = 60.0
 
 
 @given(sensitive_cases(None, max_rows=9, sides=False), st.integers(0, 10**6))
-@settings(
-    deadline=None,
-    max_examples=examples(300, 6),
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
-)
+@settings(max_examples=examples(300, 6))
 def test_energy_falls_and_is_what_a_recount_says(case: SensitiveCase, seed: int) -> None:
     instance = prepare(case.problem())
     candidates, random = instance.candidates, np.random.default_rng(seed)

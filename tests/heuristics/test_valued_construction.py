@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 from effort import examples
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import optimum
 from sensitive_cases import KINDS, SensitiveCase, sensitive_cases
@@ -27,11 +27,6 @@ from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import PatternMask
 from kanon_milp.problem.table import Table
 from kanon_milp.system.limit import Limit
-
-relaxed = settings(
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
-)
 
 
 def rows_of_groups(case: SensitiveCase, instance: Instance, assignment: Assignment) -> dict[int, list[int]]:
@@ -62,7 +57,7 @@ def point_of(instance: Instance) -> DualPoint:
 @pytest.mark.parametrize("kind", [None, *KINDS])
 def test_every_table_satisfies_all_requirements(kind: str | None) -> None:
     @given(sensitive_cases(None if kind is None else [kind], max_rows=8, sides=False), st.integers(0, 3))
-    @settings(relaxed, max_examples=examples(300 if kind is None else 60, 10 if kind is None else 3))
+    @settings(max_examples=examples(300 if kind is None else 60, 10 if kind is None else 3))
     def search(case: SensitiveCase, seed: int) -> None:
         instance = prepare(case.problem())
         best: Any = optimum(case.case.rows, case.k, **case.judged())

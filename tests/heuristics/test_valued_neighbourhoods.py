@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from census import census
 from effort import examples
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sensitive_cases import SensitiveCase, sensitive_cases
 
@@ -24,10 +24,6 @@ from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.presolve.reductions import MERGING, REDUCTIONS, reduce, restore
 from kanon_milp.solvers import SolverOptions, get
 
-relaxed = settings(
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
-)
 HIGHS = get("highs")
 
 
@@ -45,7 +41,7 @@ def first_table(instance: Instance) -> Assignment | None:
 
 
 @given(sensitive_cases(max_rows=8, sides=False), st.data())
-@settings(relaxed, max_examples=examples(150, 4))
+@settings(max_examples=examples(150, 4))
 def test_a_neighbourhood_begins_where_the_table_is(case: SensitiveCase, data: st.DataObject) -> None:
     """Its loss, its groups and its model agree with the table that it was cut out of."""
     problem = case.problem()

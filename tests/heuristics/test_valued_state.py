@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 from effort import examples
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from own_requirement import AtMost, NoMoreThanHalf
 from sensitive_cases import KINDS, SensitiveCase, sensitive_cases
@@ -38,18 +38,13 @@ from kanon_milp.problem.privacy.base import facts_of, is_size_only
 from kanon_milp.problem.records import Group
 from kanon_milp.system.limit import Limit
 
-relaxed = settings(
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
-)
-
 
 @pytest.mark.parametrize("kind", [*KINDS, None])
 def test_no_violation_means_that_the_group_satisfies_all(kind: str | None) -> None:
     """And a group that does has none: relaxations are necessary."""
 
     @given(sensitive_cases(None if kind is None else [kind], sides=False), st.data())
-    @settings(relaxed, max_examples=examples(200, 3))
+    @settings(max_examples=examples(200, 3))
     def judged(case: SensitiveCase, data: st.DataObject) -> None:
         instance = prepare(case.problem())
         arrays, value = rules_of(instance)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kanon_milp.kernels.moves import alias_tables
 
 
 @given(st.lists(st.floats(0, 1e3), min_size=1, max_size=30).filter(lambda weights: sum(weights) > 1e-3))
-@settings(deadline=None)
 def test_alias_tables_draw_by_weight(weights: list[float]) -> None:
     """Each is drawn by itself, or as the alias of another one."""
     weight = np.array(weights)

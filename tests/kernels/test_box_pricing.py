@@ -48,7 +48,7 @@ def penalty(rows: list[Row], group: tuple[int, ...]) -> Fraction:
     k=st.integers(1, 3),
     seed=st.integers(0, 999),
 )
-@settings(max_examples=examples(1000, 8), deadline=None)
+@settings(max_examples=examples(1000, 8))
 def test_the_cheapest_groups_of_each_seed(rows: list[Row], k: int, seed: int) -> None:
     table = km.Table.from_frame(pl.DataFrame(rows, ["n", "s", "t"], orient="row"), ["n", "s", "t"])
     asked = km.Problem(table, km.KAnonymity(k), km.Boxes(weights={"n": 2}, hierarchies={"t": TREE}))

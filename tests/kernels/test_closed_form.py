@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kanon_milp.kernels.closed_form import add_cheapest, different_values, subproblems
@@ -36,7 +36,6 @@ def groups_of(cover: set[int], counts: list[int]) -> list[tuple[int, ...]]:
 
 
 @KINDS
-@settings(deadline=None)
 @given(counts_of_types, multipliers_of_types, multipliers_of_types, covers, st.data())
 def test_the_cheapest_group_of_a_size(
     kind: Any, counts: list[int], multipliers: list[int], order: list[int], cover_sets: list[set[int]],
@@ -72,7 +71,6 @@ def test_the_cheapest_group_of_a_size(
 
 
 @KINDS
-@settings(deadline=None)
 @given(counts_of_types, multipliers_of_types, covers, st.integers(0, 3), st.data())
 def test_the_cheapest_group_of_different_values(
     kind: Any, counts: list[int], multipliers: list[int], cover_sets: list[set[int]], presence: int,
@@ -109,7 +107,6 @@ def test_the_cheapest_group_of_different_values(
 
 
 @KINDS
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 3), st.integers(-3, 9)), min_size=1, max_size=8), st.integers(1, 9))
 def test_the_cheapest_rows(kind: Any, types: list[tuple[int, int]], need: int) -> None:
     rows, reduced = np.array([n for n, _ in types], kind), np.array([r for _, r in types], kind)

@@ -26,7 +26,7 @@ def loss(rows: tuple[tuple[int, ...], ...], delta: list[int]) -> int:
 
 
 @KINDS
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(tables, st.data())
 def test_the_sum_is_that_of_all_closures(kind: Any, rows: list[tuple[int, ...]], data: st.DataObject) -> None:
     t, numbers = len(rows), st.integers(1, 3)

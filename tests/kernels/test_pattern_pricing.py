@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kanon_milp.kernels.pattern_pricing import cheapest_vectors, price_vectors
@@ -54,7 +54,6 @@ def no_labels(kind: Any) -> tuple[Any, ...]:
 
 
 @KINDS
-@settings(deadline=None)
 @given(tables, st.data())
 def test_sums_and_lists_are_those_of_all_closed_candidates(
     kind: Any, table: list[tuple[int, ...]], data: st.DataObject
@@ -107,7 +106,6 @@ def test_sums_and_lists_are_those_of_all_closed_candidates(
         assert group_types | near <= set(listed) <= set(cover)
 
 
-@settings(deadline=None)
 @given(tables, st.integers(1, 4), st.data())
 def test_each_row_type_finds_the_first_vector_with_enough_like_it(
     table: list[tuple[int, ...]], least: int, data: st.DataObject

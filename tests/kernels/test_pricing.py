@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from effort import examples
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kanon_milp.bounds.rank_one_cuts import RankOneCuts
@@ -21,7 +21,6 @@ from kanon_milp.presolve.ragged import Ragged
 cheapest_groups: Callable[..., Any] = pricing.cheapest_groups
 possible_pairs: Callable[..., Any] = pricing.possible_pairs
 
-relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 PLENTY = 1_000_000  # nodes
 
 
@@ -119,7 +118,7 @@ both = pytest.mark.parametrize("scalar", [np.float64, np.int64])
 
 @both
 @given(prices(), st.integers(-20, 40), st.data())
-@settings(relaxed, max_examples=examples(60, 6))
+@settings(max_examples=examples(60, 6))
 def test_cheapest_groups(scalar: Any, case: Prices, below: int, data: st.DataObject) -> None:
     chosen = data.draw(st.lists(st.integers(0, len(case.covers) - 1), unique=True))
     found, phi, complete = priced(case, scalar, chosen, below, PLENTY)
@@ -136,7 +135,7 @@ def test_cheapest_groups(scalar: Any, case: Prices, below: int, data: st.DataObj
 
 @both
 @given(prices(), st.integers(-10, 40), st.integers(0, 12))
-@settings(relaxed, max_examples=examples(60, 6))
+@settings(max_examples=examples(60, 6))
 def test_where_the_search_gives_up_the_closed_form_is_left(scalar: Any, case: Prices, below: int, nodes: int) -> None:
     found, phi, complete = priced(case, scalar, list(range(len(case.covers))), below, nodes)
     for g, (value, whole) in enumerate(zip(phi, complete, strict=True)):
@@ -157,7 +156,7 @@ def limits(case: Prices, data: st.DataObject, scalar: Any) -> tuple[list[int], A
 
 @both
 @given(prices(), st.data())
-@settings(relaxed, max_examples=examples(60, 6))
+@settings(max_examples=examples(60, 6))
 def test_possible_pairs(scalar: Any, case: Prices, data: st.DataObject) -> None:
     below, array = limits(case, data, scalar)
     expected = [

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kanon_milp.kernels.rank_one_cuts import FractionalGroups, coefficients_in_cuts, enlarged, links, smallest_sets
@@ -36,7 +36,6 @@ def violation(a: Ints, share: Floats, counts: Ints, p: Ints, d: int) -> float:
 
 
 @given(groups_and_shares, st.lists(st.integers(1, 6), min_size=TYPES, max_size=TYPES))
-@settings(deadline=None)
 def test_sets_are_violated_by_what_is_said(groups: list[tuple[list[int], int]], rows: list[int]) -> None:
     a, share = np.array([each for each, _ in groups], np.int64), np.array([n / 4 for _, n in groups])
     counts = np.array(rows, np.int64)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kanon_milp.kernels.limits import FAILED
@@ -69,7 +69,6 @@ def check(rows: Rows, table: Table) -> None:
 
 
 @given(seed=st.integers(0, 1_000), moves=st.lists(st.tuples(st.integers(0, 11), st.integers(0, 7)), max_size=30))
-@settings(deadline=None)
 def test_moves_change_lists_sizes_and_loss_and_are_taken_back(seed: int, moves: list[tuple[int, int]]) -> None:
     table = random_table(seed)
     rows = Rows(*table, random=1)
@@ -109,7 +108,6 @@ def test_the_generator_is_the_published_one() -> None:
 
 
 @given(st.integers(0, 1_000))
-@settings(deadline=None)
 def test_the_best_option_is_the_cheapest_open_one(seed: int) -> None:
     table = random_table(seed)
     rows = Rows(*table, random=1)
@@ -123,7 +121,6 @@ def test_the_best_option_is_the_cheapest_open_one(seed: int) -> None:
 
 @pytest.mark.parametrize("limit", [np.inf, 3.0])
 @given(seed=st.integers(0, 1_000))
-@settings(deadline=None)
 def test_a_closed_group_goes_where_each_row_loses_least(limit: float, seed: int) -> None:
     table = random_table(seed)
     rows = Rows(*table, random=1)

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kanon_milp.kernels.limits import FRACTION
@@ -41,7 +41,6 @@ def rows_below(tree: list[tuple[int, int]], counts: list[int]) -> list[int]:
 
 
 @given(st.integers(0, 10_000), st.lists(st.integers(0, 6), min_size=VALUES, max_size=VALUES), st.integers(1, 8))
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_violation_is_what_each_rule_lacks(seed: int, counts: list[int], least: int) -> None:
     random = np.random.default_rng(seed)
     trees = [tree_of(random) for _ in range(random.integers(3))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kanon_milp.kernels.subset_dp import divide_some
@@ -14,7 +14,6 @@ NEVER = 1 << 60
 
 
 @given(st.lists(st.integers(1, 2), min_size=1, max_size=4), st.integers(1, 50), st.data())
-@settings(deadline=None)
 def test_the_best_partition(copies: list[int], steps: int, data: st.DataObject) -> None:
     place = np.cumprod([1, *(n + 1 for n in copies[:-1])]).astype(np.int64)
     sets = sorted(itertools.product(*(range(n + 1) for n in copies)), key=lambda each: int(np.array(each) @ place))

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_rows import Table, random_table
 
@@ -40,7 +40,7 @@ from kanon_milp.kernels.valued_state import (
 from kanon_milp.system.arrays import Ints
 
 VALUES, ROWS = 3, 30
-relaxed = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+relaxed = settings(max_examples=40)
 
 
 def seeds(test: Any) -> Any:

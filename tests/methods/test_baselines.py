@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from census import census
 from effort import examples
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
 from present import present
@@ -25,16 +25,12 @@ from kanon_milp.methods import approximate
 from kanon_milp.problem import recoding
 from kanon_milp.problem.column_values import mixed_key
 
-relaxed = settings(
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
-)
 CUTS = ("mondrian", "mondrian_relaxed")
 DIVIDING = (*CUTS, "full_domain", "greedy")
 
 
 @given(cases(max_rows=8, sides=False))
-@settings(relaxed, max_examples=examples(300, 6))
+@settings(max_examples=examples(300, 6))
 def test_m_approximation_keeps_its_factor(case: Case) -> None:
     problem = km.Problem(case.problem().table, km.KAnonymity(case.k))
     best = optimum(case.rows, case.k)
@@ -93,7 +89,6 @@ def test_many_columns_need_no_candidates() -> None:
 
 @pytest.mark.full
 @given(cases(max_rows=8, sides=False), st.sampled_from(["closed", "near"]))
-@settings(deadline=None)
 def test_greedy_needs_no_level_vectors(case: Case, way: str) -> None:
     """Where these are too many: closed candidates form the same groups where costs rise from level to level;
     neighbourhoods form valid ones."""
@@ -198,7 +193,7 @@ def ended(
 
 
 @given(cases(max_rows=8, sides=False), st.integers(2, 4))
-@settings(relaxed, max_examples=examples(300, 10))
+@settings(max_examples=examples(300, 10))
 def test_greedy_is_algorithm_1(case: Case, k: int) -> None:
     assume(k <= len(case.rows))
     result = km.solve(km.Problem(case.problem().table, km.KAnonymity(k)), method="greedy")

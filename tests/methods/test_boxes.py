@@ -21,7 +21,7 @@ from kanon_milp.system.limit import NO_LIMIT
 
 
 @given(group_cases())
-@settings(max_examples=examples(1000, 4), deadline=None)
+@settings(max_examples=examples(1000, 4))
 def test_tables_and_their_bounds_are_on_both_sides_of_the_optimum(case: GroupCase) -> None:
     case = replace(case, recoding={})
     optimum = least(case.n, case.cost, case.holds)
@@ -35,7 +35,7 @@ def test_tables_and_their_bounds_are_on_both_sides_of_the_optimum(case: GroupCas
 
 
 @given(group_cases())
-@settings(max_examples=examples(1000, 3), deadline=None)
+@settings(max_examples=examples(1000, 3))
 def test_search_and_its_bound_are_on_both_sides_of_the_optimum(case: GroupCase) -> None:
     case = replace(case, recoding={}, required=None, k=min(case.k, case.n))
     optimum = least(case.n, case.cost, case.holds)
@@ -48,7 +48,7 @@ def test_search_and_its_bound_are_on_both_sides_of_the_optimum(case: GroupCase) 
 
 
 @given(group_cases())
-@settings(max_examples=examples(1000, 4), deadline=None)
+@settings(max_examples=examples(1000, 4))
 def test_moves_and_exchanges_keep_sizes_and_lower_the_cost(case: GroupCase) -> None:
     case = replace(case, recoding={}, required=None, k=min(case.k, case.n))
     instance = GroupInstance.of(case.problem())

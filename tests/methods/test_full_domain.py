@@ -67,7 +67,7 @@ def one_by_one(
     st.booleans(),
     st.sampled_from(OBJECTIVES),
 )
-@settings(deadline=None, max_examples=examples(400, 16))
+@settings(max_examples=examples(400, 16))
 def test_it_is_the_best_of_all_level_vectors(
     found: Rows, k: int, share: Fraction, diverse: bool, objective: Objective
 ) -> None:
@@ -84,7 +84,7 @@ def test_it_is_the_best_of_all_level_vectors(
 
 
 @given(rows, st.sampled_from([Fraction(0), Fraction(1, 4)]), st.sampled_from([[1], [0, 1], [2], [0]]))
-@settings(deadline=None, max_examples=examples(60, 8))
+@settings(max_examples=examples(60, 8))
 def test_levels_that_are_asked_for_are_kept(found: Rows, share: Fraction, ages: list[int]) -> None:
     asked = km.FullDomain({"age": AGE}, share, levels={"age": ages})
     result = km.solve_full_domain(table(found), km.KAnonymity(2), asked)
@@ -122,7 +122,7 @@ def test_levels_that_there_are_not_are_told(levels: dict[str, Any]) -> None:
 
 
 @given(rows, st.integers(2, 3), st.integers(0, 3))
-@settings(deadline=None, max_examples=examples(60, 4))
+@settings(max_examples=examples(60, 4))
 def test_the_declared_model_agrees(found: Rows, k: int, suppressed: int) -> None:
     if k > len(found):
         return

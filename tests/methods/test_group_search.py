@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from effort import examples
 from group_cases import GroupCase, group_cases, least
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 
 import kanon_milp as km
 from kanon_milp.presolve.whole_groups import GroupInstance
@@ -47,7 +47,7 @@ def test_absolute_deviations_are_bounded(case: GroupCase) -> None:
 
 
 @given(group_cases())
-@settings(max_examples=examples(1000, 10), suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=examples(1000, 10))
 def test_requirements_about_values_are_bounded(case: GroupCase) -> None:
     """Where groups have parts in which all values differ, the optimum is proven; elsewhere the bound is that of κ."""
     assume(case.required is not None)

@@ -18,11 +18,9 @@ import polars as pl
 import pytest
 from census import Q8, census, census_problem
 from command_line import processor_seconds, with_ctrl_c
-from hypothesis import HealthCheck, settings
 from present import present
 
 import kanon_milp as km
-from kanon_milp.cli.exit_codes import exit_code
 from kanon_milp.errors import InputError
 from kanon_milp.formulations.restricted import Answer, solve_restricted
 from kanon_milp.heuristics.search import Search
@@ -44,7 +42,6 @@ from kanon_milp.system.limit import AlsoSet, Limit
 from kanon_milp.system.parameters import Parameters
 
 AUTO = AutoParams()
-relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 @pytest.mark.full
@@ -201,44 +198,6 @@ def test_pairs_of_many_rows_are_matched_under_all_patterns_too() -> None:
     assert choose(presolve(census_problem(600, 3), Clock()), nothing, 60.0).name == "search"
 
 
-@pytest.mark.parametrize("k", [2, 3])
-@pytest.mark.full
-def test_it_agrees_with_the_one_model(k: int) -> None:
-    problem = census_problem(60, k)
-    one, other = km.solve(problem, method="milp"), km.solve(problem, method="search", time_limit=60)
-    assert one.require_optimal().objective == other.require_optimal().objective
-    assert other.solver.method == "search"
-    assert other.as_dict()["solver"]["method"] == "search"
-    assert {"bound", "search"} <= {step for step, seconds in other.seconds.items() if seconds > 0}
-
-
-def test_the_trajectory_closes_in() -> None:
-    seen: list[tuple[float | None, float | None]] = []
-    problem = census_problem(300, 3)
-    result = km.solve(
-        problem, method="search", time_limit=1.5, on_progress=lambda p: seen.append((p.incumbent, p.bound))
-    )
-    tables = [point[1] for point in result.trajectory if point[1] is not None]
-    bounds = [point[2] for point in result.trajectory if point[2] is not None]
-    assert tables == sorted(tables, reverse=True)
-    assert bounds == sorted(bounds)
-    assert tables[-1] == result.objective
-    assert bounds[-1] == present(result.bound) <= present(result.objective)
-    assert seen
-
-
-@pytest.mark.parametrize("threads", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_counted_work_gives_the_same_table_each_time(threads: int) -> None:
-    problem = census_problem(30, 4, Q8[:6])
-    runs = [
-        km.solve(problem, method="search", iteration_limit=2, node_limit=20, threads=threads, seed=3) for _ in range(2)
-    ]
-    assert runs[0].groups is not None
-    assert (runs[0].groups == runs[1].groups).all()
-    assert runs[0].bound == runs[1].bound
-    assert runs[0].stop_reason == runs[1].stop_reason
-
-
 @pytest.mark.full
 def test_cpsat_counts_its_work_without_nodes() -> None:
     problem = census_problem(40, 4, Q8[:6])
@@ -248,38 +207,6 @@ def test_cpsat_counts_its_work_without_nodes() -> None:
     assert (runs[0].groups == runs[1].groups).all()
     with pytest.raises(km.InputError, match="CP-SAT takes no node limit"):
         km.solve(problem, "cpsat", method="search", iteration_limit=2, node_limit=20)
-
-
-def test_a_gap_ends_it() -> None:
-    result = km.solve(census_problem(300, 3), method="search", gap=0.2, time_limit=60)
-    assert result.gap is not None
-    assert 0 < result.gap <= 0.2
-    assert (result.stop_reason, result.proof, exit_code(result)) == ("gap_limit", "bound", 4)
-
-
-def test_an_event_ends_it_with_a_verified_table() -> None:
-    stop, begun = threading.Event(), list[str]()
-    began = time.perf_counter()
-
-    def stage(name: str) -> None:
-        if name == "bound" and not begun:
-            begun.append(name)
-            threading.Timer(0.5, stop.set).start()
-
-    result = km.solve(census_problem(3000, 5), method="search", interrupt=stop, on_stage=stage)
-    assert time.perf_counter() - began < 40
-    assert result.stop_reason == "interrupted"
-    assert result.verified
-    assert result.bound <= result.objective  # type: ignore[operator]
-
-
-@pytest.mark.parametrize("iterations", [None, 10_000])
-def test_a_time_limit_ends_it(iterations: int | None) -> None:
-    problem = census_problem(3000, 5)
-    result = km.solve(problem, method="search", time_limit=0.8, iteration_limit=iterations)
-    assert result.stop_reason == "time_limit"
-    assert result.verified
-    assert result.seconds["total"] < 30
 
 
 @pytest.mark.full

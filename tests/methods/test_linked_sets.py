@@ -11,7 +11,7 @@ import pytest
 from case_judge import judge
 from census import Q8, census
 from effort import examples
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sensitive_cases import SensitiveCase, drawn_sets_case
 from strategies import by_hypothesis, without_label_costs
@@ -51,7 +51,7 @@ def proven(linked: LinkedSets, iterations: int = 60) -> tuple[DualPoint, int]:
 
 
 @given(sets_cases, st.integers(0, 2**32 - 1))
-@settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=examples(300, 4))
+@settings(max_examples=examples(300, 4))
 def test_no_table_costs_less_than_the_bound_at_any_multipliers(case: SensitiveCase, seed: int) -> None:
     problem = case.problem()
     assume(len(sets_of(problem)) > 1)
@@ -83,7 +83,7 @@ def test_no_table_costs_less_than_the_bound_at_any_multipliers(case: SensitiveCa
 
 
 @given(sets_cases, st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.1, 1.0]))
-@settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=examples(300, 4))
+@settings(max_examples=examples(300, 4))
 def test_the_model_of_all_sets_has_the_optimum_whatever_is_fixed(case: SensitiveCase, seed: int, noise: float) -> None:
     problem = case.problem()
     assume(len(sets_of(problem)) > 1)

@@ -4,53 +4,21 @@ from __future__ import annotations
 
 import itertools
 import random
-import threading
-import time
-from dataclasses import replace
 
 import polars as pl
 import pytest
 from census import Q8, census, census_problem
-from effort import examples
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
-from oracle import optimum
 from present import present
-from sensitive_cases import SensitiveCase
-from strategies import Case, cases
 
 import kanon_milp as km
 from kanon_milp.bounds import certify
 from kanon_milp.errors import InputError
 from kanon_milp.presolve import preparation
 from kanon_milp.verify.certificate import check_certificate
-from kanon_milp.verify.tables import SuppressedRows
-
-relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 def solved(problem: km.Problem, **options: object) -> km.Result:
     return km.solve(problem, method="matching", **options)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("rows", [40, 80])
-def test_it_agrees_with_the_direct_model(rows: int) -> None:
-    problem = census_problem(rows, 2)
-    one, other = km.solve(problem, method="milp"), solved(problem)
-    assert one.require_optimal().objective == other.require_optimal().objective
-    assert other.solver.method == "matching"
-
-
-@pytest.mark.parametrize("reading", ["strict", "exempt"])
-@pytest.mark.full
-def test_weights_and_a_mask_agree_with_the_direct_model(reading: SuppressedRows) -> None:
-    table = km.Table.from_frame(census(60).select(Q8), Q8)
-    weights = {name: j + 1 for j, name in enumerate(Q8)}
-    for recoding in (km.Suppression(weights), km.PatternMask.random(Q8, 12, 3)):
-        problem = km.Problem(table, km.KAnonymity(2), recoding, suppressed_rows=reading)
-        assert (
-            km.solve(problem, method="milp").require_optimal().objective == solved(problem).require_optimal().objective
-        )
 
 
 def wide(rows: int, columns: int) -> km.Problem:
@@ -81,38 +49,8 @@ def test_closures_of_three_row_types_are_those_of_any_number_of_row_types(monkey
     assert found.require_optimal().objective == expected
 
 
-@pytest.mark.full
-@given(cases(max_rows=8, sides=False), st.booleans())
-@settings(relaxed, max_examples=examples(200, 6))
-def test_closures_of_three_rows_are_enough(case: Case, diverse: bool) -> None:
-    """Hierarchies, weights and level costs against brute force, for k = 2, and for l = 2 of values that alternate."""
-    assume(len(case.rows) > 1)
-    case = replace(case, vectors=None, k=1 if diverse else 2)
-    values = ["uvw"[i % 3] for i in range(len(case.rows))]
-    secrets = tuple((value,) for value in values)
-    problem = SensitiveCase(case, secrets, ()).problem([km.LDiversity(2) if diverse else km.KAnonymity(2)])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(preparation, "FEW_VECTORS", 0)
-        patch.setattr(preparation, "closed_instance", lambda *_: None)
-        found = solved(problem)
-
-    def diverse_enough(group: tuple[int, ...]) -> bool:
-        held = [values[i] for i in group]
-        return not diverse or 2 * max(map(held.count, held)) <= len(held)
-
-    expected = optimum(case.rows, case.k, requirement=diverse_enough, **case.judged())
-    assert found.exact_objective == expected
-    assert found.proof == ("infeasible" if expected is None else "optimal")
-
-
 def diversity(rows: int) -> km.Problem:
     return km.Problem(km.Table.from_frame(census(rows), Q8[:5], "disease"), km.LDiversity(2))
-
-
-@pytest.mark.full
-def test_2_diversity_agrees_with_the_direct_model() -> None:
-    problem = diversity(120)
-    assert km.solve(problem, method="milp").require_optimal().objective == solved(problem).require_optimal().objective
 
 
 @pytest.mark.full
@@ -158,28 +96,6 @@ def test_where_groups_are_too_many_within_a_limit_the_hybrid_method_goes_on() ->
         assert {"matching program", "search"} & {run.name for run in result.phases}
         assert result.message.startswith("simplex matching did not settle it")
         assert result.require_optimal().objective == km.solve(problem, method="milp").objective
-
-
-def test_a_time_limit_ends_it_with_a_table() -> None:
-    began = time.perf_counter()
-    result = solved(census_problem(3_000, 2), time_limit=1.5)
-    assert time.perf_counter() - began < 30
-    assert result.verified
-    assert result.stop_reason in ("time_limit", "optimal")
-    assert result.exact_bound is None or result.exact_bound <= present(result.exact_objective)
-
-
-def test_an_event_ends_it_with_a_table() -> None:
-    stop = threading.Event()
-    stop.set()
-    result = solved(census_problem(2_000, 2), interrupt=stop)
-    assert (result.stop_reason, result.verified) == ("interrupted", True)
-
-
-def test_a_gap_ends_it() -> None:
-    result = solved(census_problem(1_000, 2), gap=0.5)
-    assert result.stop_reason in ("gap_limit", "optimal")
-    assert present(result.gap) <= 0.5
 
 
 FRAME = pl.DataFrame(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from dataclasses import replace
 from random import Random
@@ -10,10 +9,7 @@ from random import Random
 import numpy as np
 import polars as pl
 import pytest
-from effort import examples
-from oracle import optimum
 from present import present
-from strategies import drawn_case, priceable
 
 import kanon_milp as km
 from kanon_milp.bounds.certificate import certify
@@ -41,21 +37,6 @@ def table(rows: int, seed: int = 0) -> km.Problem:
     return km.Problem(km.Table.from_frame(frame, frame.columns), km.KAnonymity(3), km.Hierarchies(hierarchies))
 
 
-@pytest.mark.parametrize("seed", range(examples(100, 3)))
-def test_table_and_bound_are_on_both_sides_of_the_optimum(seed: int) -> None:
-    """Hierarchies, weights, level costs, both readings; without a clock."""
-    case = priceable(drawn_case(Random(f"priced-{seed}"), (2, 9), sides=False))
-    best = optimum(case.rows, case.k, **case.judged())
-    found = km.solve(case.problem(), method="search", iteration_limit=20)
-    assert best is not None
-    assert found.verified
-    assert any(run.name == "pricing" for run in found.phases) or found.exact_bound == best
-    assert present(found.exact_bound) <= best <= present(found.exact_objective)
-    assert found.is_optimal == (found.exact_bound == found.exact_objective)
-    losses = [loss for _, loss, _ in found.trajectory if loss is not None]
-    assert losses == sorted(losses, reverse=True)
-
-
 def test_the_bound_is_that_of_all_candidates_and_its_certificate_is_checked() -> None:
     problem = table(120)
     found = km.solve(problem, method="search", iteration_limit=10)
@@ -76,25 +57,6 @@ def test_what_a_longer_limit_would_price_is_short_of_time_and_not_of_memory(monk
 
 
 @pytest.mark.full
-def test_it_is_the_same_each_time_where_work_is_counted() -> None:
-    one, other = (km.solve(table(150), method="search", iteration_limit=15, seed=3) for _ in range(2))
-    assert (one.exact_objective, one.exact_bound) == (other.exact_objective, other.exact_bound)
-    assert present(one.groups).tolist() == present(other.groups).tolist()
-
-
-@pytest.mark.full
-def test_auto_prices_within_a_limit_and_ends_with_it() -> None:
-    points: list[float | None] = []
-    found = km.solve(table(600), time_limit=4, on_progress=lambda point: points.append(point.bound))
-    assert found.solver.method == "search"
-    assert found.stop_reason == "time_limit"
-    assert found.seconds["total"] < 12
-    assert found.verified
-    assert found.message == ""
-    assert max(each for each in points if each is not None) <= present(found.bound)
-
-
-@pytest.mark.full
 def test_a_table_to_start_with_is_not_made_worse() -> None:
     problem = table(150)
     good = km.solve(problem, method="search", iteration_limit=15)
@@ -111,54 +73,6 @@ def test_where_there_was_no_time_for_a_table_greedy_makes_one(monkeypatch: pytes
     assert result.objective is not None
     assert greedy.objective is not None
     assert result.objective <= greedy.objective < 4 * 150
-
-
-def test_it_ends_when_asked() -> None:
-    stop = threading.Event()
-    stop.set()
-    found = km.solve(table(300), time_limit=60, interrupt=stop)
-    assert found.stop_reason == "interrupted"
-    assert found.seconds["total"] < 20
-
-
-def test_a_gap_that_is_met_ends_it() -> None:
-    found = km.solve(table(150), time_limit=60, gap=0.5)
-    assert found.stop_reason == "gap_limit"
-    assert present(found.gap) <= 0.5
-
-
-SIDES: tuple[dict[str, int | str], ...] = (
-    {"max_groups": 1},
-    {"max_groups": 2},
-    {"min_groups": 2},
-    {"min_groups": 2, "max_groups": 2},
-    {"cost_bound": 6},
-    {"max_groups": 2, "cost_bound": 6},
-)
-
-
-@pytest.mark.parametrize("seed", range(examples(200, 4)))
-def test_side_constraints_are_kept_and_the_bound_is_below_the_optimum(seed: int) -> None:
-    """Brute force says what the best table loses, or that there is none; masks and costs of labels as well."""
-    case = drawn_case(Random(f"priced-sides-{seed}"), (3, 9), sides=False)
-    case = replace(case, sides=dict(SIDES[seed % len(SIDES)]))
-    best = optimum(case.rows, case.k, **case.judged())
-    problem = case.problem()
-    found = km.solve(problem, method="search", iteration_limit=5)
-    if best is None:
-        assert found.table is None
-        assert found.proof != "optimal"
-        return
-    assert found.proof != "infeasible"
-    assert present(found.exact_bound) <= best
-    if found.table is not None:
-        assert found.verified
-        assert best <= present(found.exact_objective)
-    if found.dual is not None:
-        certificate = certify(problem, found.dual)
-        assert certificate.bound <= best
-        assert check_certificate(problem, certificate).valid
-        assert not check_certificate(problem, replace(certificate, bound=best + 1)).valid
 
 
 def test_few_groups_have_a_table_and_a_bound() -> None:

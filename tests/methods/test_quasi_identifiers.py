@@ -64,7 +64,7 @@ tables = st.integers(1, 5).flatmap(lambda m: st.lists(st.tuples(*[st.sampled_fro
 
 
 @given(tables, st.integers(2, 3))
-@settings(deadline=None, max_examples=examples(300, 10))
+@settings(max_examples=examples(300, 10))
 def test_both_readings_agree_with_all_sets_of_columns(rows: Rows, k: int) -> None:
     m = len(rows[0])
     sets = [chosen for size in range(m + 1) for chosen in itertools.combinations(range(m), size)]
@@ -87,7 +87,7 @@ def test_both_readings_agree_with_all_sets_of_columns(rows: Rows, k: int) -> Non
 
 
 @given(tables, st.integers(2, 3))
-@settings(deadline=None, max_examples=examples(100, 6))
+@settings(max_examples=examples(100, 6))
 def test_the_declared_model_of_a_rare_row_agrees(rows: Rows, k: int) -> None:
     distinct = sorted(set(rows))
     codes = np.array([["xyz".index(value) for value in row] for row in distinct], dtype=np.int32)

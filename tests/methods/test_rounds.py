@@ -9,7 +9,6 @@ from collections.abc import Callable
 import polars as pl
 import pytest
 from census import census, census_problem
-from hypothesis import HealthCheck, settings
 from oracle import optimum
 
 import kanon_milp as km
@@ -20,8 +19,6 @@ from kanon_milp.methods.required_phases import ModelTrial, RequiredBound, TrialP
 from kanon_milp.methods.required_search import RequiredSearch
 from kanon_milp.solvers import StopReason
 from kanon_milp.system.limit import Limit
-
-relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 def in_rounds(shortest: float) -> dict[str, float]:

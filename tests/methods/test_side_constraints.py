@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from fractions import Fraction
 from random import Random
-from threading import Event
 from typing import Any
 
 import polars as pl
 import pytest
-from effort import examples
-from oracle import cheapest
 from present import present
-from strategies import drawn_case
 
 import kanon_milp as km
 from kanon_milp.methods import side_constraints
@@ -27,33 +21,6 @@ def problem(rows: int = 120, **sides: Any) -> km.Problem:
     draw = Random(3)
     frame = pl.DataFrame({f"q{j}": [draw.choice("abc") for _ in range(rows)] for j in range(4)})
     return km.Problem(km.Table.from_frame(frame, frame.columns), km.KAnonymity(3), **sides)
-
-
-@pytest.mark.parametrize(("method", "limit"), [("auto", None), ("auto", 20.0), ("subset_dp", None), ("matching", None)])
-@pytest.mark.parametrize("seed", range(examples(20, 2)))
-def test_it_agrees_with_brute_force(seed: int, method: str, limit: float | None) -> None:
-    """For all numbers of groups and losses around the optimum; within a limit the hybrid method comes first."""
-    draw = Random(f"sides-{seed}")
-    for _ in range(4):
-        case = replace(drawn_case(draw, (2, 8), sides=False), sides={})
-        case = replace(case, k=2) if method == "matching" else case
-        best = cheapest(case.rows, case.k, **case.judged())
-        loss = draw.choice([Fraction(0), *best.values()])
-        sides: dict[str, Any] = {"cost_bound": draw.choice([None, loss, loss + Fraction(1, 2)])}
-        sides["min_groups"] = draw.choice([None, draw.randint(1, 3)])
-        sides["max_groups"] = draw.choice([None, draw.randint(sides["min_groups"] or 1, 4)])
-        possible = [
-            loss
-            for groups, loss in best.items()
-            if (sides["min_groups"] or 1) <= groups <= (sides["max_groups"] or groups)
-            and (sides["cost_bound"] is None or loss <= sides["cost_bound"])
-        ]
-        more = BY_SEARCH if limit and method == "auto" else None
-        found = km.solve(replace(case.problem(), **sides), method=method, time_limit=limit, parameters=more)
-        if possible:
-            assert found.require_optimal().exact_objective == min(possible), (case, sides)
-        else:
-            assert found.proof == "infeasible", (case, sides)
 
 
 @pytest.mark.parametrize("name", ["cost_bound", "min_groups", "max_groups"])
@@ -87,14 +54,6 @@ def test_one_that_binds_has_a_bound_and_a_table() -> None:
     assert present(found.report).groups <= groups // 2
     assert present(free.exact_objective) <= present(found.exact_bound) <= present(found.exact_objective)
     assert all(loss is None or loss >= present(free.objective) for _, loss, _ in found.trajectory)
-
-
-def test_an_interruption_ends_both() -> None:
-    stop = Event()
-    stop.set()
-    found = km.solve(problem(max_groups=2), interrupt=stop)
-    assert found.stop_reason == "interrupted"
-    assert found.verified  # all rows as one group
 
 
 def test_a_table_of_fewer_groups_is_made_of_the_one_without_side_constraints(monkeypatch: pytest.MonkeyPatch) -> None:

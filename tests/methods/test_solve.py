@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import threading
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -54,13 +53,6 @@ def test_input_is_never_changed() -> None:
     before = FRAME.clone()
     km.solve(problem())
     assert before.equals(FRAME)
-
-
-@pytest.mark.full
-def test_the_same_call_gives_the_same_table() -> None:
-    first, second = (km.solve(random_problem(rows=40), seed=3) for _ in range(2))
-    assert present(first.table).equals(second.table)
-    assert np.array_equal(present(first.groups), present(second.groups))
 
 
 def test_the_model_has_its_documented_components() -> None:
@@ -224,14 +216,6 @@ def test_a_gap_is_where_it_stops_and_is_no_proof() -> None:
     assert result.verified
     with pytest.raises(km.NotProvenError):
         result.require_optimal()
-
-
-def test_interruption_ends_with_what_is_there() -> None:
-    event = threading.Event()
-    event.set()
-    result = km.solve(random_problem(rows=200, columns=7, k=5), interrupt=event)
-    assert result.stop_reason == "interrupted"
-    assert exit_code(result) in (4, 5)
 
 
 def test_progress_comes_in_the_users_units() -> None:

@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 from census import census
 from effort import examples
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from present import present
 from sensitive_cases import SensitiveCase, sensitive_cases
@@ -18,15 +18,11 @@ from kanon_milp.presolve.partition import assignment_of_groups
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.system.clock import Clock
 
-relaxed = settings(
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
-)
 CENSUS = km.Table.from_frame(census(200), ["age", "education", "race"], "disease")
 
 
 @given(st.one_of(cases(max_rows=8, sides=False), sensitive_cases(max_rows=7, sides=False)))
-@settings(relaxed, max_examples=examples(300, 8))
+@settings(max_examples=examples(300, 8))
 def test_an_optimal_table_is_found_again_in_the_reduced_instance(case: Case | SensitiveCase) -> None:
     problem = case.problem()
     assume(problem.objective == "loss" and problem.suppressed_rows == "strict")
@@ -67,7 +63,7 @@ def test_no_method_and_no_limit_makes_it_worse(method: str, limit: float | None)
 
 
 @given(cases(max_rows=8, sides=False))
-@settings(relaxed, max_examples=examples(200, 6))
+@settings(max_examples=examples(200, 6))
 def test_a_limit_that_is_over_at_once_does_not_lose_it(case: Case) -> None:
     """Neither do masks, hierarchies, weights, and the exempt reading with groups of one row."""
     problem = case.problem()

@@ -6,39 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from case_judge import judge, value
 from census import census_problem
-from effort import examples
-from hypothesis import HealthCheck, given, settings
-from sensitive_cases import SensitiveCase, sensitive_cases
 
 import kanon_milp as km
 from kanon_milp.methods import hybrid, started
-from kanon_milp.methods.outcome import Bound, Outcome
-
-patient = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=examples(60, 3))
-
+from kanon_milp.methods.outcome import Outcome
 
 SLOW = {"good_table.pairs": 0, "good_table.pair_seconds": 1e9}
-
-
-@given(sensitive_cases())
-@patient
-def test_the_model_goes_on_from_what_the_search_has(case: SensitiveCase) -> None:
-    """Where the search ends with its first table and a bound of one unit, the model does the rest."""
-
-    def stopped(session: Any) -> km.Result:
-        unit = session.instance.levels.unit
-        least = 1 if session.first is not None and session.first.cost > 0 and expected not in (None, 0) else 0
-        known = Outcome(bound=Bound(least * unit, ("own bound",))).stopped("time_limit")
-        return session.end(session.fallback(known))  # type: ignore[no-any-return]
-
-    expected = judge(case)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hybrid, "solve_hybrid", stopped)
-        patch.setattr(started, "too_long", lambda *_: "")
-        result = km.solve(case.problem(), method="milp", time_limit=600, parameters=SLOW)
-    assert value(result) == expected
 
 
 def test_the_model_goes_on_where_the_search_has_no_table(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from effort import examples
 from group_cases import GroupCase, group_cases, least
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 
 import kanon_milp as km
 from kanon_milp import solvers
@@ -182,7 +182,7 @@ def test_verifier_judges_boxes() -> None:
 
 
 @given(group_cases(boxes=False))
-@settings(max_examples=examples(200, 3), suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(200, 3))
 def test_both_models_have_the_optimum_of_all_partitions(case: GroupCase) -> None:
     natural = {"sse": "mean", "l1": "median"}[case.recoding["cost"]]
     case = replace(case, k=max(case.k, 2), required=None, recoding={**case.recoding, "center": natural})

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from oracle import released_rows
 from strategies import Case, cases
 
@@ -37,7 +37,6 @@ def by_definition(case: Case, instance: Instance) -> dict[tuple[str | None, ...]
 
 
 @given(cases(max_rows=9, sides=False))
-@settings(deadline=None)
 def test_candidates_are_those_of_the_definition(case: Case) -> None:
     instance = prepare(case.problem())
     c = instance.candidates
@@ -52,7 +51,6 @@ def test_candidates_are_those_of_the_definition(case: Case) -> None:
 
 
 @given(cases(max_rows=9, sides=False))
-@settings(deadline=None)
 def test_dominance_leaves_exactly_the_undominated(case: Case) -> None:
     problem = case.problem()
     steps = reduce(prepare(problem))

@@ -15,7 +15,7 @@ from typing import Any
 import oracle
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from sensitive_cases import SensitiveCase, sensitive_cases
 from strategies import Case, by_hypothesis, drawn_case
 
@@ -47,7 +47,6 @@ free = by_hypothesis(partial(drawn_case, rows=(1, 9), sides=False)).map(lambda c
 
 
 @given(free)
-@settings(deadline=None)
 def test_closed_candidates_are_those_that_no_other_dominates(case: Case) -> None:
     problem = case.problem()
     found = closed(problem)
@@ -60,7 +59,6 @@ def test_closed_candidates_are_those_that_no_other_dominates(case: Case) -> None
 
 
 @given(free)
-@settings(deadline=None)
 def test_closures_of_small_sets_are_the_smallest_covers_around_them(case: Case) -> None:
     problem = case.problem()
     types = types_of(problem, compress_table(problem))
@@ -93,7 +91,6 @@ def test_sets_that_occur_again_go_wherever_the_work_is_divided(at_once: int, mon
 
 
 @given(sensitive_cases())
-@settings(deadline=None)
 def test_they_are_so_under_requirements_about_sensitive_values(case: SensitiveCase) -> None:
     problem = replace(case, case=replace(case.case, vectors=None, sides={})).problem()
     if closures_suffice(problem):
@@ -103,7 +100,6 @@ def test_they_are_so_under_requirements_about_sensitive_values(case: SensitiveCa
 
 
 @given(by_hypothesis(partial(drawn_case, rows=(1, 8), sides=True)))
-@settings(deadline=None)
 def test_a_best_table_needs_no_others(case: Case) -> None:
     """Hierarchies, weights, level costs, masks, exempt rows and side constraints against brute force."""
     with pytest.MonkeyPatch.context() as patch:

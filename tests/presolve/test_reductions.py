@@ -22,7 +22,6 @@ from reduction_cases import (
     covered,
     heavy_cases,
     keeps,
-    relaxed,
     strong_lp,
     table_of,
 )
@@ -50,7 +49,7 @@ from kanon_milp.system.clock import Clock
 @pytest.mark.parametrize("name", EVERY)
 def test_k_anonymity_keeps_its_optimum(name: str) -> None:
     @given(st.one_of(cases(max_rows=7), heavy_cases()))
-    @settings(relaxed, max_examples=examples(12, 3))
+    @settings(max_examples=examples(12, 3))
     def holds(case: Case) -> None:
         keeps(case.problem(), optimum(case.rows, case.k, **case.judged()), EVERY[name])
 
@@ -60,7 +59,7 @@ def test_k_anonymity_keeps_its_optimum(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in EVERY if "kernel" not in name])
 def test_requirements_on_sensitive_attributes_keep_their_optimum(name: str) -> None:
     @given(sensitive_cases(max_rows=6))
-    @settings(relaxed, max_examples=examples(12, 3))
+    @settings(max_examples=examples(12, 3))
     def holds(case: SensitiveCase) -> None:
         keeps(case.problem(), optimum(case.case.rows, case.k, **case.judged()), EVERY[name])
 
@@ -68,7 +67,7 @@ def test_requirements_on_sensitive_attributes_keep_their_optimum(name: str) -> N
 
 
 @given(sensitive_cases(["delta natural ignored"], max_rows=7))
-@settings(relaxed, max_examples=examples(12, 3))
+@settings(max_examples=examples(12, 3))
 def test_merging_row_types_does_not_need_requirements_that_are_merge_closed(case: SensitiveCase) -> None:
     problem = case.problem()
     assert not Dominance().accepts(problem)
@@ -76,7 +75,7 @@ def test_merging_row_types_does_not_need_requirements_that_are_merge_closed(case
 
 
 @given(st.one_of(cases(max_rows=9), sensitive_cases(max_rows=8)))
-@settings(relaxed, max_examples=examples(20, 3))
+@settings(max_examples=examples(20, 3))
 def test_every_chain_agrees_with_the_unreduced_model(case: Case | SensitiveCase) -> None:
     problem = case.problem()
     found = best(prepare(problem))
@@ -84,7 +83,7 @@ def test_every_chain_agrees_with_the_unreduced_model(case: Case | SensitiveCase)
 
 
 @given(cases(max_rows=9, sides=False))
-@settings(relaxed, max_examples=examples(20, 3))
+@settings(max_examples=examples(20, 3))
 def test_merging_leaves_the_bound_of_the_linear_relaxation(case: Case) -> None:
     reduced = reduce(prepare(case.problem()))[-1].instance
     assume(covered(reduced))
@@ -96,7 +95,7 @@ def test_merging_leaves_the_bound_of_the_linear_relaxation(case: Case) -> None:
 
 
 @given(st.one_of(cases(max_rows=9), sensitive_cases(max_rows=9)))
-@settings(relaxed, max_examples=examples(40, 5))
+@settings(max_examples=examples(40, 5))
 def test_exactly_the_row_types_with_equal_candidates_and_values_are_merged(case: Case | SensitiveCase) -> None:
     before = reduce(prepare(case.problem()))[-1].instance
     step = EqualSignature().apply(before)
@@ -182,7 +181,7 @@ def test_merged_sensitive_row_types_have_no_values_that_can_be_read() -> None:
 
 
 @given(subset_cases())
-@settings(relaxed, max_examples=examples(10, 3))
+@settings(max_examples=examples(10, 3))
 def test_k_anonymity_of_some_columns_is_not_merged(case: SensitiveCase) -> None:
     problem = case.problem()
     narrow = any(isinstance(r, km.KAnonymity) and r.quasi_identifiers is not None for r in problem.requirements)

@@ -13,7 +13,7 @@ from kanon_milp.presolve.resources import network_relaxation
 
 
 @given(sensitive_cases(max_rows=7))
-@settings(deadline=None, max_examples=examples(40, 3))
+@settings(max_examples=examples(40, 3))
 def test_the_relaxation_never_costs_more(case: SensitiveCase) -> None:
     problem = case.problem()
     relaxed = network_relaxation(prepare(problem), smallest=0)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import kanon_milp as km
@@ -24,7 +24,6 @@ def frame_of(data: list[tuple[str | None, ...]]) -> pl.DataFrame:
 
 
 @given(rows)
-@settings(deadline=None)
 def test_multiplicities_are_those_of_a_counter(data: list[tuple[str | None, ...]]) -> None:
     types = km.compress(frame_of(data), ["x", "y"], ["s"])
     expected = Counter(row[:2] for row in data)
@@ -42,7 +41,6 @@ def test_multiplicities_are_those_of_a_counter(data: list[tuple[str | None, ...]
 
 
 @given(rows)
-@settings(deadline=None)
 def test_the_inverse_leads_back_to_every_row(data: list[tuple[str | None, ...]]) -> None:
     frame = frame_of(data)
     types = km.compress(frame, ["x", "y"])
@@ -55,7 +53,6 @@ def test_the_inverse_leads_back_to_every_row(data: list[tuple[str | None, ...]])
 
 
 @given(rows, st.randoms())
-@settings(deadline=None)
 def test_row_types_do_not_depend_on_the_order_of_rows(data: list[tuple[str | None, ...]], random: object) -> None:
     first = km.compress(frame_of(data), ["x", "y"], ["s"])
     random.shuffle(data)  # type: ignore[attr-defined]

@@ -99,7 +99,7 @@ rows_of_jobs = st.lists(
 
 
 @given(rows_of_jobs, st.integers(2, 3), st.sampled_from(["auto", "milp", "search", "matching", "subset_dp"]))
-@settings(deadline=None, max_examples=examples(30, 10))
+@settings(max_examples=examples(30, 10))
 def test_the_loss_is_the_certainty_penalty(rows: Any, k: int, method: str) -> None:
     asked = problem("ncp", rows, k)
     sexes: dict[str | None, tuple[str | None, ...]] = {"f": ("f", "*"), "m": ("m", "*")}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import kanon_milp as km
@@ -177,7 +177,6 @@ def hierarchies(draw: st.DrawFn) -> km.Hierarchy:
 
 
 @given(hierarchies(), st.data())
-@settings(deadline=None)
 def test_hierarchical_distance_on_any_part_of_any_hierarchy(hierarchy: km.Hierarchy, data: st.DataObject) -> None:
     values = data.draw(st.lists(st.sampled_from(sorted(map(str, hierarchy.paths))), min_size=1, unique=True))
     space = HierarchicalDistance(hierarchy).space(values, WHERE)

@@ -71,7 +71,7 @@ COUNTS = st.lists(st.integers(0, 6), min_size=5, max_size=5).filter(any)
 
 
 @given(COUNTS, COUNTS, st.integers(0, 10**6), st.permutations(["-3", "0.5", "1", "2", "10/3"]))
-@settings(deadline=None, max_examples=examples(30, 3))
+@settings(max_examples=examples(30, 3))
 def test_all_ways_agree(p: list[int], q: list[int], seed: int, numbers: list[str]) -> None:
     spaces = [
         distance.space(list("abcde"), "test")
@@ -91,7 +91,7 @@ def test_all_ways_agree(p: list[int], q: list[int], seed: int, numbers: list[str
 
 
 @given(COUNTS, COUNTS, COUNTS, st.integers(0, 10**6))
-@settings(deadline=None, max_examples=examples(30, 3))
+@settings(max_examples=examples(30, 3))
 def test_it_is_a_metric_and_convex(p: list[int], q: list[int], r: list[int], seed: int) -> None:
     """Convexity is why t-closeness survives the union of two groups."""
     space = random_metric(5, seed).space(list("abcde"), "test")

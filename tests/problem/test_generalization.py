@@ -15,12 +15,12 @@ import pandas as pd
 import polars as pl
 import pytest
 from effort import examples
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 import kanon_milp as km
 from kanon_milp.problem.generalization import written
 
-relaxed = settings(deadline=None, max_examples=examples(40, 13), suppress_health_check=[HealthCheck.too_slow])
+relaxed = settings(max_examples=examples(40, 13))
 FIRST = [Fraction(2), Fraction(5), Fraction(5, 2), Fraction(1, 4)]
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\r\0"), max_size=5)
 

@@ -13,7 +13,7 @@ from typing import Any, get_args
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import kanon_milp as km
@@ -207,7 +207,6 @@ REQUIREMENTS = [
 ]
 
 
-@settings(deadline=None)
 @given(st.text("1239", min_size=3, max_size=7).filter(lambda text: len(set(text)) > 1), st.sampled_from(REQUIREMENTS))
 def test_no_group_is_smaller_than_the_implied_size(whole: str, requirement: km.Requirement) -> None:
     try:
@@ -221,7 +220,6 @@ def test_no_group_is_smaller_than_the_implied_size(whole: str, requirement: km.R
             assert not requirement.holds(group("".join(rows), whole))
 
 
-@settings(deadline=None)
 @given(st.text("123", min_size=4, max_size=7).filter(lambda text: len(set(text)) > 1), st.sampled_from(REQUIREMENTS))
 def test_requirements_that_say_so_are_merge_closed(whole: str, requirement: km.Requirement) -> None:
     requirement = bound(requirement, whole)
@@ -239,7 +237,6 @@ def test_requirements_that_say_so_are_merge_closed(whole: str, requirement: km.R
             assert requirement.holds(group("".join(whole[i] for i in left | right), whole))
 
 
-@settings(deadline=None)
 @given(st.fractions(1, 20, max_denominator=50), st.fractions(Fraction(1, 50), 3, max_denominator=50))
 def test_comparison_with_powers_is_exact(value: Fraction, exponent: Fraction) -> None:
     for base, log in (("natural", math.log), ("base2", math.log2)):
@@ -276,7 +273,6 @@ def test_a_rational_power_is_not_below_itself() -> None:
     assert below_power(Fraction(2), Fraction(digits) + Fraction(1, 10**40), "natural")
 
 
-@settings(deadline=None)
 @given(st.floats(0.01, 5).map(Fraction), st.integers(1, 30))
 def test_best_fractions_beside_a_number(number: Fraction, limit: int) -> None:
     fractions = {Fraction(a, b) for b in range(1, limit + 1) for a in range(6 * b)}

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from effort import examples
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from present import present
 from solver_cases import INF, LEFT_OUT, each_adapter, market_split, needs
@@ -166,7 +166,7 @@ def values_of(model: LinearModel) -> list[float]:
 
 
 @each_adapter
-@settings(max_examples=examples(25, 3), deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(25, 3))
 @given(model=small_programs())
 def test_random_integer_programs_agree_with_enumeration(adapter: Any, model: Any) -> None:
     feasible = values_of(model)
@@ -252,7 +252,7 @@ def test_a_gap_that_was_asked_for_is_not_called_optimal(adapter: Any) -> None:
 
 
 @each_adapter
-@settings(max_examples=examples(15, 3), deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(15, 3))
 @given(model=small_programs(), gap=st.sampled_from([0.1, 0.5, 3.0]), absolute=st.booleans())
 def test_a_bound_is_a_bound_whatever_the_gap(adapter: Any, model: Any, gap: Any, absolute: Any) -> None:
     options = SolverOptions(time_limit=20, absolute_gap=gap) if absolute else SolverOptions(time_limit=20, gap=gap)

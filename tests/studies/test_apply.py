@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from command_line import run
 from effort import examples
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kanon_milp as km
@@ -38,7 +38,7 @@ def holds(released: tuple[str, str], row: tuple[str, str, str]) -> bool:
 
 
 @given(old_rows, new_rows, st.booleans(), st.booleans(), st.sampled_from(["strict", "exempt"]))
-@settings(deadline=None, max_examples=examples(150, 4), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150, 4))
 def test_rows_that_would_break_are_told_and_suppressed(
     old: Rows, new: Rows, diverse: bool, full_domain: bool, reading: Any
 ) -> None:

@@ -18,7 +18,7 @@ import pytest
 from census import census
 from command_line import run, with_ctrl_c
 from effort import examples
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from present import present
 
 import kanon_milp as km
@@ -283,7 +283,7 @@ def test_the_methods_of_a_comparison_are_those_for_the_problem() -> None:
     assert not any("not for this problem" in row.message for row in found.rows)
 
 
-relaxed = settings(deadline=None, max_examples=examples(25, 8), suppress_health_check=[HealthCheck.too_slow])
+relaxed = settings(max_examples=examples(25, 8))
 TEXTS = ["a", "b", "c,d", 'e"f', "{x}", " g", None]
 ROWS = st.lists(
     st.tuples(st.integers(0, 9), st.sampled_from(["-1.5", "2", "2.25"]), st.sampled_from(TEXTS)),

@@ -21,12 +21,12 @@ import polars as pl
 import pytest
 from command_line import run, run_in
 from effort import examples
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 import kanon_milp as km
 from kanon_milp.studies.proposal import listing
 
-relaxed = settings(deadline=None, max_examples=examples(30, 10), suppress_health_check=[HealthCheck.too_slow])
+relaxed = settings(max_examples=examples(30, 10))
 ROWS = st.lists(st.tuples(*[st.sampled_from(["a", "b", None])] * 3), min_size=1, max_size=20)
 
 

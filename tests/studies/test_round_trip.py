@@ -100,7 +100,7 @@ def solve_and_verify(path: Path, roles: tuple[str, ...]) -> Path:
 def test_every_type_comes_back_from_columnar_files(kind: str, role: str) -> None:
     """In that role, and in a column that nothing is asked of."""
 
-    @settings(max_examples=examples(4, 1), deadline=None, derandomize=True)
+    @settings(max_examples=examples(4, 1), derandomize=True)
     @given(series=SCALARS[kind], suffix=st.sampled_from(["parquet", "arrow"]))
     def check(series: pl.Series, suffix: str) -> None:
         frame = pl.DataFrame({"q": [1, 1, 2, 3], "c": series, "other": series})
@@ -121,7 +121,7 @@ def test_every_type_comes_back_from_columnar_files(kind: str, role: str) -> None
 
 @pytest.mark.parametrize("kind", OTHERS)
 def test_what_is_no_scalar_passes_through_parquet(kind: str) -> None:
-    @settings(max_examples=examples(4, 2), deadline=None, derandomize=True)
+    @settings(max_examples=examples(4, 2), derandomize=True)
     @given(series=OTHERS[kind])
     def check(series: pl.Series) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -133,7 +133,7 @@ def test_what_is_no_scalar_passes_through_parquet(kind: str) -> None:
     check()
 
 
-@settings(max_examples=examples(60, 5), deadline=None, derandomize=True)
+@settings(max_examples=examples(60, 5), derandomize=True)
 @given(
     names=NAMES,
     rows=st.lists(st.tuples(TEXT, TEXT, TEXT), min_size=2, max_size=5),

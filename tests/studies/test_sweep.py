@@ -43,7 +43,7 @@ CENSUS = km.Table.from_frame(census(120), ["age", "education", "race"], "disease
 
 
 @given(cases(max_rows=7, sides=False))
-@settings(deadline=None, max_examples=examples(100, 3))
+@settings(max_examples=examples(100, 3))
 def test_each_setting_has_the_optimum(case: Case) -> None:
     found = km.sweep(case.problem(), k=range(1, 5))
     for row in found.rows:
@@ -53,7 +53,7 @@ def test_each_setting_has_the_optimum(case: Case) -> None:
 
 
 @given(cases(max_rows=7, sides=False))
-@settings(deadline=None, max_examples=examples(60, 4))
+@settings(max_examples=examples(60, 4))
 def test_each_largest_number_of_groups_has_the_optimum(case: Case) -> None:
     problem, numbers = case.problem(), range(1, 4)
     found = km.sweep(problem, max_groups=numbers)
@@ -120,7 +120,7 @@ def own_run(k: int, extra: int) -> Run:
 
 
 @given(runs())
-@settings(deadline=None, max_examples=examples(60, 5))
+@settings(max_examples=examples(60, 5))
 def test_losses_and_bounds_rise_and_stay_true(found: list[Run]) -> None:
     rows = combined(SMALL, found)
     best = {row.setting.k: present(solved(present(row.setting.k)).exact_objective) for row in rows}

@@ -11,7 +11,7 @@ from unittest.mock import patch
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import kanon_milp as km
@@ -72,7 +72,6 @@ def drawn_limits(draw: Any, released: Sequence[Released], denominator: int) -> C
 
 
 @given(st.data())
-@settings(deadline=None)
 def test_closed_sets_are_what_level_vectors_leave(data: st.DataObject) -> None:
     """Every term of the bound is there once, with both kinds of cuts and both readings of full suppression."""
     draw = data.draw

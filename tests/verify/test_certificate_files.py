@@ -13,7 +13,6 @@ import numpy as np
 import polars as pl
 import pytest
 from certificate_cases import ROWS, certificate, point, problem, refused, write_csv
-from hypothesis import HealthCheck, settings
 from oracle import optimum
 from present import present
 
@@ -26,9 +25,6 @@ from kanon_milp.methods.verification import check_certificate_files
 from kanon_milp.verify.cells import ColumnRule
 from kanon_milp.verify.certificate import check_certificate
 from kanon_milp.verify.dual import Released
-
-relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-
 
 # --------------------------------------------------------------------------------------- what could go wrong
 

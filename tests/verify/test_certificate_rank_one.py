@@ -23,7 +23,7 @@ from certificate_cases import (
     with_cuts,
 )
 from effort import examples
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import optimum
 from sensitive_cases import SensitiveCase, sensitive_cases
@@ -36,9 +36,6 @@ from kanon_milp.errors import InputError
 from kanon_milp.verify import rank_one
 from kanon_milp.verify.certificate import check_certificate
 from kanon_milp.verify.rank_one import GroupProblem
-
-relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-
 
 PAIRS = [("a", "b", "x"), ("a", "y", "c"), ("u", "u", "u"), ("u", "u", "u"), ("z", "b", "c")]
 LAMBDA = [5.0, 5.0, 0.0, 5.0]  # of the rows in order
@@ -164,7 +161,7 @@ def test_the_version_before_has_no_rank_one_rows(tmp_path: Path) -> None:
 
 
 @given(cases(max_rows=7), st.data())
-@settings(relaxed, max_examples=examples(40, 5))
+@settings(max_examples=examples(40, 5))
 def test_whoever_forges_rank_one_rows_proves_nothing_false(case: Case, data: st.DataObject) -> None:
     asked = case.problem()
     forged = certify(asked, drawn_dual(data, asked)).as_dict()
@@ -214,7 +211,7 @@ def test_all_groups_share_one_limit() -> None:
 
 
 @given(sensitive_cases(["p", "l frequency"]), st.data())
-@settings(relaxed, max_examples=examples(40, 5))
+@settings(max_examples=examples(40, 5))
 def test_rank_one_rows_of_rows_split_by_sensitive_values(case: SensitiveCase, data: st.DataObject) -> None:
     asked = case.problem()
     types = certified_instance(asked).types

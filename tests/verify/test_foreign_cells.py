@@ -13,13 +13,13 @@ import polars as pl
 import pytest
 from command_line import run
 from effort import examples
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 
 import kanon_milp as km
 from kanon_milp.verify.check import recoded
 from kanon_milp.verify.foreign import Domain
 
-relaxed = settings(deadline=None, max_examples=examples(60, 6), suppress_health_check=[HealthCheck.too_slow])
+relaxed = settings(max_examples=examples(60, 6))
 AGES = [str(age) for age in range(18, 60)]
 ZIPS = ["13053", "13068", "14850", "14853", "148"]
 GERMAN = ["24.12.1994", "03.11.1994", "05.06.1994", "31.1.1995", "17.02.2024"]

@@ -55,7 +55,7 @@ def members(groups: Any) -> Any:
     return list(found.values())
 
 
-@settings(max_examples=examples(80, 6), deadline=None)
+@settings(max_examples=examples(80, 6))
 @given(tables())
 def test_each_fact_is_the_strongest_that_holds_in_every_group(case: Any) -> None:
     groups, number, letter = case
@@ -85,7 +85,7 @@ def test_each_fact_is_the_strongest_that_holds_in_every_group(case: Any) -> None
             assert facts.l_entropy.holds(asked) == powers
 
 
-@settings(max_examples=examples(40, 5), deadline=None)
+@settings(max_examples=examples(40, 5))
 @given(tables(max_rows=8))
 def test_closeness_for_each_ground_distance(case: Any) -> Any:
     groups, number, letter = case
@@ -103,7 +103,7 @@ def test_closeness_for_each_ground_distance(case: Any) -> Any:
     assert report.released.sensitive["letter"].closeness == {"equal": largest(1, judges.equal_distance)}
 
 
-@settings(max_examples=examples(60, 6), deadline=None)
+@settings(max_examples=examples(60, 6))
 @given(tables(max_rows=8), st.booleans())
 def test_rows_that_pairwise_differ(case: Any, three: Any) -> Any:
     groups, number, letter = case
@@ -121,7 +121,7 @@ def test_rows_that_pairwise_differ(case: Any, three: Any) -> Any:
     assert not diverse(found + 1)
 
 
-@settings(max_examples=examples(60, 6), deadline=None)
+@settings(max_examples=examples(60, 6))
 @given(st.lists(st.tuples(*[st.sampled_from("0123")] * 3), min_size=1, max_size=8))
 @example(["003", "011", "014", "101", "200", "231", "240", "444"])  # the rarest values are not those to take
 def test_rows_that_pairwise_differ_in_three_attributes(secrets: Any) -> None:
@@ -285,7 +285,7 @@ def test_the_frame_of_groups() -> None:
     assert report_of("ab", {}).group_frame().columns == ["group", "first_row", "rows", "suppressed"]
 
 
-@settings(max_examples=examples(40, 5), deadline=None)
+@settings(max_examples=examples(40, 5))
 @given(tables())
 def test_the_frame_of_groups_has_the_facts_as_its_extremes(case: Any) -> Any:
     groups, number, letter = case

@@ -231,7 +231,7 @@ def legal_tables(draw: st.DrawFn) -> Any:
     return rows, released, secrets, heights, vectors, everything
 
 
-@settings(max_examples=examples(200, 20), deadline=None)
+@settings(max_examples=examples(200, 20))
 @given(legal_tables(), st.lists(demands(), max_size=1), st.integers(1, 2), st.data())
 def test_minimality_is_what_trying_every_replacement_finds(case: Any, asked: Any, k: Any, data: st.DataObject) -> Any:
     rows, released, secrets, heights, vectors, everything = case

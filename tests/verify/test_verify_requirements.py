@@ -160,7 +160,7 @@ def demands(draw: st.DrawFn) -> Any:
     )
 
 
-@settings(max_examples=examples(120, 10), deadline=None)
+@settings(max_examples=examples(120, 10))
 @given(demands(), st.lists(st.tuples(st.sampled_from("ab*"), st.sampled_from(SECRETS)), min_size=3, max_size=10))
 def test_each_requirement_means_its_definition(asked: Any, rows: Any) -> None:
     requirement, judge = asked
@@ -182,7 +182,7 @@ def test_each_requirement_means_its_definition(asked: Any, rows: Any) -> None:
         assert report.violations[0].startswith(begins)
 
 
-@settings(max_examples=examples(60, 6), deadline=None)
+@settings(max_examples=examples(60, 6))
 @given(
     st.lists(st.tuples(*[st.sampled_from("ab*")] * 3), min_size=2, max_size=9),
     st.sets(st.sampled_from([0, 1, 2]), min_size=1),
