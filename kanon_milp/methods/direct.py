@@ -193,7 +193,9 @@ def _solve_another(session: Session, problem: Problem, options: SolverOptions) -
     clock, formulation = Clock(), session.formulation
     limit = limit_of(clock, options, session.interrupt)
     prepared = presolve(problem, clock, reduced=formulation.reduced, merge=True, limit=limit)
-    another = Session(prepared, formulation, session.adapter, options, clock, interrupt=session.interrupt)
+    another = Session(
+        session.adapter, options, clock, interrupt=session.interrupt, prepared=prepared, formulation=formulation
+    )
     return settled(another) or solve_milp(another, explain=False)
 
 

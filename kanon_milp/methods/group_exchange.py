@@ -138,7 +138,9 @@ def solved_groups(problem: Problem, model: pyo.ConcreteModel, formulation: str |
 
 def _imported(declared: GroupModel, x: Floats, where: str, solver: str, clock: Clock, message: str) -> Result:
     """The table of a point, verified. where: it comes from, for errors."""
-    session = GroupSession(GroupInstance.of(declared.problem), get(), SolverOptions(), clock, "import")
+    session = GroupSession(
+        get(), SolverOptions(), clock, "import", solver_used=False, instance=GroupInstance.of(declared.problem)
+    )
     session.tracker.better(session.instance.table(declared.groups(x, where)))
     result = session.finish("imported", message)
     return replace(result, solver=SolverRun(f"import:{solver}", "", declared.formulation, SolverOptions(), "import"))

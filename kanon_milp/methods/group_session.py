@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -13,18 +11,14 @@ from kanon_milp.bounds.group_costs.bound import CostDual
 from kanon_milp.methods.description import users_code
 from kanon_milp.methods.outcome import UNKNOWN, Bound, Found, Outcome, Scale, verified_objective
 from kanon_milp.methods.result import Result
-from kanon_milp.methods.session import limit_of, result_of
+from kanon_milp.methods.session import Call
 from kanon_milp.methods.tracker import GroupTracker, PhaseRun
 from kanon_milp.presolve.assignment import RowGroups
 from kanon_milp.presolve.preparation import Size
 from kanon_milp.presolve.whole_groups import GroupInstance, GroupTable
 from kanon_milp.problem.problem import Problem
-from kanon_milp.solvers import OnProgress, SolverAdapter, SolverOptions
 from kanon_milp.solvers.proof import Grid
 from kanon_milp.system.arrays import Ints
-from kanon_milp.system.clock import Clock
-from kanon_milp.system.limit import Limit
-from kanon_milp.system.parameters import Parameters
 from kanon_milp.verify import verify
 
 FORMULATION = "set_partitioning"
@@ -35,25 +29,14 @@ ROUGH = (
 
 
 @dataclass(frozen=True, eq=False)
-class GroupSession:
+class GroupSession(Call):
     """One call of `solve`. What is known of tables and bounds goes to `tracker`, and `finish` ends with it.
 
-    Fields as of `Session`. start: int64 (n,), group of each row in a table to start with.
+    start: int64 (n,), group of each row in a table to start with.
     """
 
-    instance: GroupInstance
-    adapter: SolverAdapter
-    options: SolverOptions
-    clock: Clock
-    method: str
-    interrupt: threading.Event | None = None
-    iterations: int | None = None
-    dask: str | None = None
-    on_progress: OnProgress | None = None
-    files: Mapping[str, str | None] = field(default_factory=dict)
-    solver_used: bool = False
+    instance: GroupInstance = field(kw_only=True)
     start: Ints | None = None
-    parameters: Parameters = field(default_factory=Parameters)
 
     def __repr__(self) -> str:
         """Names and sizes, and no cell."""
@@ -63,16 +46,6 @@ class GroupSession:
     def problem(self) -> Problem:
         """The problem as it was given."""
         return self.instance.problem
-
-    @property
-    def limit(self) -> Limit:
-        """When it has to end."""
-        return limit_of(self.clock, self.options, self.interrupt)
-
-    @property
-    def threads(self) -> int:
-        """Threads or processes in use."""
-        return self.options.threads if self.solver_used else 1
 
     @cached_property
     def tracker(self) -> GroupTracker:
@@ -151,5 +124,5 @@ class GroupSession:
     def _end(self, outcome: Outcome) -> Result:
         types = self.instance.types.count
         sizes = Size(types, 0, 0, 0, 0), Size(types, 0, 0, *outcome.size)
-        result = result_of(self, outcome, FORMULATION, *sizes, self.instance.row_types)
+        result = self.result_of(outcome, FORMULATION, *sizes, row_types=self.instance.row_types)
         return replace(result, backed_by=result.backed_by and (*result.backed_by, *users_code(self.problem)))

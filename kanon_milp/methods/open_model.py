@@ -126,7 +126,8 @@ class OpenModel:
         except Over:
             return TOO_LATE
         suited = adapter.suited(replace(options, log_file=None), formulation.trust(instance))
-        return cls(Session(prepared, formulation, adapter, suited, clock, interrupt=limit.interrupt), model)
+        stated = Session(adapter, suited, clock, interrupt=limit.interrupt, prepared=prepared, formulation=formulation)
+        return cls(stated, model)
 
     @property
     def instance(self) -> Instance:

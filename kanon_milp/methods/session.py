@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
@@ -93,19 +93,14 @@ def table_before_candidates(problem: Problem, clock: Clock, limit: Limit, tuned:
 
 
 @dataclass(frozen=True, eq=False)
-class Session:
-    """One call of `solve`.
+class Call(ABC):
+    """One call of `solve`, whatever its method works on.
 
     method: its name in the registry. interrupt: set by whoever wants it to stop. iterations: neighbourhoods of a
     search, instead of a time limit. dask: address of a scheduler whose workers search. files: SHA-256 of each file
-    that the problem was read from. solver_used: whether the method asks the solver at all. start: int64 (n,), group of
-    each row in a table to start with. known: a table over `instance` that was found before. quick: one that was made
-    before its candidates, in the place of that of greedy. extension: how a user's model differs from the one that was
-    built; None where it is the package's own. parameters: of phases.
+    that the problem was read from. solver_used: whether the method asks the solver at all. parameters: of phases.
     """
 
-    prepared: Prepared
-    formulation: Formulation
     adapter: SolverAdapter
     options: SolverOptions
     clock: Clock
@@ -116,11 +111,77 @@ class Session:
     on_progress: OnProgress | None = None
     files: Mapping[str, str | None] = field(default_factory=dict)
     solver_used: bool = True
+    parameters: Parameters = field(default_factory=Parameters)
+
+    @property
+    @abstractmethod
+    def problem(self) -> Problem:
+        """The problem as it was given."""
+
+    @property
+    def limit(self) -> Limit:
+        """When it has to end."""
+        return limit_of(self.clock, self.options, self.interrupt)
+
+    @property
+    def threads(self) -> int:
+        """Threads or processes in use."""
+        return self.options.threads if self.solver_used else 1
+
+    def result_of(self, outcome: Outcome, formulation: str, *sizes: Size, row_types: tuple[int, int]) -> Result:
+        """The result of an outcome, with the sizes before and after reductions. A table that the verifier refuses is
+        not shown, its report is."""
+        found, bound = outcome.found, outcome.both
+        shown = found if found is not None and found.report.ok else None
+        version = outcome.version or (self.adapter.version() if self.solver_used else "")
+        before, after = sizes
+        return Result(
+            problem=self.problem,
+            stop_reason=outcome.stop_reason,
+            proof=outcome.proof,
+            backed_by=() if outcome.proof == "none" else bound.backed_by,
+            exact_objective=None if found is None else found.objective,
+            exact_bound=bound.value,
+            table=None if shown is None else shown.table,
+            placed=None if shown is None else shown.groups,
+            report=None if found is None else found.report,
+            solver=SolverRun(
+                self.adapter.name if self.solver_used else NO_SOLVER,
+                version,
+                formulation,
+                self.options,
+                self.method,
+                self.iterations,
+                self.dask,
+                self.threads,
+            ),
+            before=before,
+            after=after,
+            row_types=row_types,
+            seconds=self.clock.total(),
+            trajectory=outcome.trajectory,
+            message=outcome.message,
+            files=self.files,
+            phases=outcome.phases,
+            parameters=self.parameters.values,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Session(Call):
+    """One call of `solve` of a problem whose cost is one of cells: what a method works on, and how it ends.
+
+    start: group of each row in a table to start with. known: a table over `instance` that was found before. quick: one
+    that was made before its candidates, in the place of that of greedy. extension: how a user's model differs from the
+    one that was built; None where it is the package's own.
+    """
+
+    prepared: Prepared = field(kw_only=True)
+    formulation: Formulation = field(kw_only=True)
     start: RowGroups | None = None
     known: Assignment | None = None
     quick: Partition | None = None
     extension: Extension | None = None
-    parameters: Parameters = field(default_factory=Parameters)
 
     def __repr__(self) -> str:
         """Names and sizes, and no cell."""
@@ -135,11 +196,6 @@ class Session:
     def instance(self) -> Instance:
         """Its row types, candidates and requirements after the reductions."""
         return self.prepared.instance
-
-    @property
-    def limit(self) -> Limit:
-        """When it has to end."""
-        return limit_of(self.clock, self.options, self.interrupt)
 
     @cached_property
     def first(self) -> Assignment | None:
@@ -337,7 +393,7 @@ class Session:
     def threads(self) -> int:
         """Threads or processes in use: a solver on one thread leaves the rest to none but a search."""
         alone = Capability.THREADS not in self.adapter.capabilities and self.method == "milp"
-        return 1 if alone or not self.solver_used else self.options.threads
+        return 1 if alone else super().threads
 
     def _no_worse_than_start(self, outcome: Outcome) -> Outcome:
         """The outcome with the table that was given to start with, where that is better; a note says so, and says where
@@ -378,13 +434,12 @@ class Session:
         outcome = self._no_worse_than_start(outcome)
         types, candidates = self.instance.types, self.instance.candidates
         return replace(
-            result_of(
-                self,
+            self.result_of(
                 outcome,
                 self.formulation.name,
                 self.prepared.size_before,
                 Size(types.count, candidates.count, candidates.pairs, *outcome.size),
-                self.prepared.row_types,
+                row_types=self.prepared.row_types,
             ),
             backed_by=() if outcome.proof == "none" else self._backing(outcome.both.backed_by),
             reductions=self.prepared.reduction_sizes,
@@ -397,73 +452,6 @@ class Session:
     def _backing(self, proven_by: tuple[str, ...]) -> tuple[str, ...]:
         """What a proof is backed by, with the user's code that it takes on trust."""
         return tuple(dict.fromkeys((*proven_by, *users_code(self.problem, self.formulation))))
-
-
-class Call(Protocol):
-    """What every call of `solve` has, whatever it works on; see `Session`."""
-
-    # ruff: noqa: D102
-    @property
-    def problem(self) -> Problem: ...
-    @property
-    def adapter(self) -> SolverAdapter: ...
-    @property
-    def options(self) -> SolverOptions: ...
-    @property
-    def clock(self) -> Clock: ...
-    @property
-    def method(self) -> str: ...
-    @property
-    def iterations(self) -> int | None: ...
-    @property
-    def dask(self) -> str | None: ...
-    @property
-    def files(self) -> Mapping[str, str | None]: ...
-    @property
-    def solver_used(self) -> bool: ...
-    @property
-    def parameters(self) -> Parameters: ...
-    @property
-    def threads(self) -> int: ...
-
-
-def result_of(
-    call: Call, outcome: Outcome, formulation: str, before: Size, after: Size, row_types: tuple[int, int]
-) -> Result:
-    """The result of an outcome. A table that the verifier refuses is not shown, its report is."""
-    found, bound = outcome.found, outcome.both
-    shown = found if found is not None and found.report.ok else None
-    version = outcome.version or (call.adapter.version() if call.solver_used else "")
-    return Result(
-        problem=call.problem,
-        stop_reason=outcome.stop_reason,
-        proof=outcome.proof,
-        backed_by=() if outcome.proof == "none" else bound.backed_by,
-        exact_objective=None if found is None else found.objective,
-        exact_bound=bound.value,
-        table=None if shown is None else shown.table,
-        placed=None if shown is None else shown.groups,
-        report=None if found is None else found.report,
-        solver=SolverRun(
-            call.adapter.name if call.solver_used else NO_SOLVER,
-            version,
-            formulation,
-            call.options,
-            call.method,
-            call.iterations,
-            call.dask,
-            call.threads,
-        ),
-        before=before,
-        after=after,
-        row_types=row_types,
-        seconds=call.clock.total(),
-        trajectory=outcome.trajectory,
-        message=outcome.message,
-        files=call.files,
-        phases=outcome.phases,
-        parameters=call.parameters.values,
-    )
 
 
 def limit_of(clock: Clock, options: SolverOptions, interrupt: threading.Event | None) -> Limit:

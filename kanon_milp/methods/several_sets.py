@@ -310,17 +310,11 @@ class JointTable(_LinkedPhase):
         options = replace(session.options, time_limit=seconds, node_limit=None, gap=0.0, log_file=None)
         within = limit_of(clock, options, session.interrupt)
         prepared = presolve(stricter(session.problem), clock, merge=True, limit=within)
+        rounds = params.joint_rounds if known.by_nodes else None
         joint = Session(
-            prepared,
-            session.formulation,
-            session.adapter,
-            options,
-            clock,
-            "search",
-            session.interrupt,
-            params.joint_rounds if known.by_nodes else None,
-            parameters=session.parameters,
-        )
+            session.adapter, options, clock, "search", session.interrupt, rounds,
+            parameters=session.parameters, prepared=prepared, formulation=session.formulation,
+        )  # fmt: skip
         result = settled(joint) or solve_hybrid(joint)
         if result.placed is not None:
             known.keep(assignment_of_groups(session.prepared, result.placed))

@@ -171,6 +171,9 @@ def solve(
         limit = limit_of(clock, options, stop)
         searches = named is None or named.name == "search"
 
+        def asked(runs: registry.Method) -> tuple[Any, ...]:
+            return adapter, options, clock, runs.name, stop, iteration_limit, dask, on_progress, files
+
         def begun(problem: Problem, *, listed: bool = True) -> Session:
             quick = None
             try:
@@ -190,31 +193,16 @@ def solve(
                 raise registry.with_way_out(error, problem, priced=searches) from None
             runs = named or registry.choose(prepared, given, options.time_limit, tuned)
             LOGGER.info("%r; method %s, solver %s", prepared, runs.name, adapter.name)
-            return Session(
-                prepared,
-                chosen,
-                adapter,
-                options,
-                clock,
-                runs.name,
-                stop,
-                iteration_limit,
-                dask,
-                on_progress,
-                files,
-                solver_used="solver" in runs.takes or (runs.free_first and bool(side_constraints(problem))),
-                start=begin,
-                quick=quick,
-                parameters=tuned,
-            )
+            used = "solver" in runs.takes or (runs.free_first and bool(side_constraints(problem)))
+            return Session(*asked(runs), used, tuned, prepared=prepared, formulation=chosen, start=begin, quick=quick)
 
         begin_log(options)
         if problem.group_cost is not None:
             with clock.step("compress"):
                 instance = GroupInstance.of(problem)
             runs = named or registry.choose_for_groups(problem, given, tuned)
-            asked = (adapter, options, clock, runs.name, stop, iteration_limit, dask, on_progress, files)
-            session = GroupSession(instance, *asked, "solver" in runs.takes, begin.group if begin else None, tuned)
+            start_of_groups, used = begin.group if begin else None, "solver" in runs.takes
+            session = GroupSession(*asked(runs), used, tuned, instance=instance, start=start_of_groups)
             assert runs.groups is not None
             result = session.end_infeasible() if instance.obstacle is not None else runs.groups.run(session)
         elif (named is None or named.free_first) and has_free_problem(problem):
@@ -407,23 +395,17 @@ def solve_model(
         if problem.group_cost is not None:
             check_available(adapter)
             begin_log(options)
-            asked = (adapter, options, clock, "milp", stop, None, None, on_progress, files, True)
-            session_of_groups = GroupSession(GroupInstance.of(problem), *asked, begin.group if begin else None)
-            return solve_changed_model(session_of_groups, model, formulation)
+            asked = (adapter, options, clock, "milp", stop, None, None, on_progress, files)
+            start_of_groups = begin.group if begin else None
+            of_groups = GroupSession(*asked, instance=GroupInstance.of(problem), start=start_of_groups)
+            return solve_changed_model(of_groups, model, formulation)
         prepared = prepared_for_model(problem, chosen, clock, declared=True)
         check_model(model, prepared, formulation)
         check_available(adapter)
         begin_log(options)
         options = adapter.suited(options, chosen.trust(prepared.instance))
         session = Session(
-            prepared,
-            chosen,
-            adapter,
-            options,
-            clock,
-            interrupt=stop,
-            on_progress=on_progress,
-            files=files,
-            extension=not_compared(model),
-        )
+            adapter, options, clock, interrupt=stop, on_progress=on_progress, files=files,
+            prepared=prepared, formulation=chosen, extension=not_compared(model),
+        )  # fmt: skip
         return solve_direct(session, model, own=False, begin=begin, lazy=functions)

@@ -389,4 +389,5 @@ def _without_candidates(asked: Request) -> Session:
     clock = Clock()
     prepared = presolve(asked.problem, clock, enumerated=False, limit=asked.limit)
     options = replace(asked.options, log_file=None)
-    return Session(prepared, get_formulation("strong"), asked.adapter, options, clock, interrupt=asked.interrupt)
+    formulation = get_formulation("strong")
+    return Session(asked.adapter, options, clock, interrupt=asked.interrupt, prepared=prepared, formulation=formulation)

@@ -127,7 +127,7 @@ def test_priced_candidates_say_as_much_as_listed_ones(
         km.Table.from_frame(frame, frame.columns), km.KAnonymity(2), objective=objective, cost_bound=cost_bound
     )
     prepared = presolve(problem, Clock())
-    session = Session(prepared, get_formulation("strong"), get(), SolverOptions(), Clock())
+    session = Session(get(), SolverOptions(), Clock(), prepared=prepared, formulation=get_formulation("strong"))
     counted = numbers_of_groups(problem, prepared.before.types)[objective == "max_groups"]
     listed, _ = group_number.group_number(session, NO_LIMIT)
     monkeypatch.setattr(preparation, "FEW_VECTORS", 0)

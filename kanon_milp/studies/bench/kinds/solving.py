@@ -225,7 +225,7 @@ def started(task: Mapping[str, Any], tell: Teller) -> Measured:
     if obstacle := too_large(instance) or too_long(instance, options.time_limit):
         raise SolverError(obstacle)
     session = Session(
-        prepared, chosen, adapter, options, clock, start=start.placed,
+        adapter, options, clock, prepared=prepared, formulation=chosen, start=start.placed,
         on_progress=lambda point: tell.point(point.incumbent, point.bound),
     )  # fmt: skip
     with clock.step("build"):
@@ -313,7 +313,7 @@ def _solve_alone(problem: Problem, adapter: Recording, task: Mapping[str, Any], 
     limit = limit_of(clock, SolverOptions(task["time_limit"]), None)
     prepared = presolve(problem, clock, reduced=chosen.reduced, merge=True, limit=limit)
     options = _options(task, integral=True)
-    session = Session(prepared, chosen, adapter, options, clock, interrupt=threading.Event())
+    session = Session(adapter, options, clock, interrupt=threading.Event(), prepared=prepared, formulation=chosen)
     known = Measured(
         "time_limit",
         sense=_sense(problem),

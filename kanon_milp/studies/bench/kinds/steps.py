@@ -109,7 +109,7 @@ def annealing(task: Mapping[str, Any], tell: Teller) -> Measured:
             found = anneal(PricedCandidates.of(instance, point), found, Effort(ends), pool, task["seed"], better)
         better(found)
     tell.done()
-    session = Session(prepared, get_formulation("strong"), solvers.get(), SolverOptions(), Clock())
+    session = Session(solvers.get(), SolverOptions(), Clock(), prepared=prepared, formulation=get_formulation("strong"))
     table = session.release(found)
     return Measured(
         MEASURED,
