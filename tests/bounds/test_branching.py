@@ -7,14 +7,16 @@ import threading
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
+from case_judge import judge
 from census import census_problem
 from effort import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from oracle import optimum
 from present import present
 from routes import few_cuts
+from sensitive_cases import CLOSENESS, SensitiveCase, sensitive_cases
 from strategies import Case, cases
 
 import kanon_milp as km
@@ -22,10 +24,12 @@ from kanon_milp import solvers
 from kanon_milp.bounds import BoundLimit, DualPoint, lagrangian
 from kanon_milp.bounds.columns import branching
 from kanon_milp.bounds.columns.branching import BranchAndBound, Node, NodeBounds
-from kanon_milp.bounds.columns.cut_rounds import raise_bound
+from kanon_milp.bounds.columns.cut_rounds import CutRounds, raise_bound
 from kanon_milp.bounds.columns.master import Master
 from kanon_milp.bounds.columns.program import GroupProgram
 from kanon_milp.bounds.columns.strong_branching import Pairs, best_pair
+from kanon_milp.bounds.dual import can_be_priced
+from kanon_milp.bounds.lagrangian_bound import required_bound
 from kanon_milp.bounds.parameters import BranchParameters
 from kanon_milp.formulations import get_formulation
 from kanon_milp.heuristics.greedy import greedy
@@ -33,21 +37,41 @@ from kanon_milp.heuristics.grouping import pairs_at
 from kanon_milp.heuristics.search import Search
 from kanon_milp.methods import branching as method
 from kanon_milp.methods.branching import Branching
+from kanon_milp.methods.required_cuts import RequiredCuts
+from kanon_milp.methods.required_phases import ModelTrial
+from kanon_milp.methods.required_search import RequiredSearch
 from kanon_milp.methods.sizes_phases import RankOneCuts
 from kanon_milp.presolve.assignment import Groups
-from kanon_milp.presolve.instance import prepare
-from kanon_milp.presolve.reductions import Dropped, reduce
+from kanon_milp.presolve.preparation import presolve
+from kanon_milp.presolve.reductions import Dropped
 from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.system.arrays import Ints
+from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import NO_LIMIT, Limit
 
 NEVER = 1 << 40
 
 
+LIMITED = ("p", "l frequency", "l distinct", "alpha", "alpha named", "beta", "delta natural violation", "t equal short")
+WORKED = tuple(kind for kind in CLOSENESS if kind.endswith("short"))
+ASKED: dict[str, list[km.Requirement]] = {
+    "p": [km.PSensitivity(3), km.KAnonymity(4)],
+    "l": [km.LDiversity("5/2"), km.KAnonymity(4)],
+    "t": [km.TCloseness("3/10"), km.KAnonymity(4)],
+    "t ordered": [km.TCloseness("1/4", "ordered"), km.KAnonymity(3)],
+}
+
+
+def asking(rows: int, kind: str, seed: int = 0) -> km.Problem:
+    """Rows of four columns, most of them different, and one of four sensitive values."""
+    random = np.random.default_rng(seed)
+    columns = {f"q{j}": random.integers(3, size=rows).astype(str) for j in range(4)}
+    frame = pl.DataFrame({**columns, "s": random.integers(4, size=rows).astype(str)})
+    return km.Problem(km.Table.from_frame(frame, list(columns), "s"), ASKED[kind])
+
+
 def reduced(problem: km.Problem) -> km.Instance:
-    before = prepare(problem)
-    steps = reduce(before)
-    return steps[-1].instance if steps else before
+    return presolve(problem, Clock(), merge=True).instance
 
 
 def model_of(instance: km.Instance) -> int | None:
@@ -78,45 +102,62 @@ class Asked:
         return self.best
 
 
-def started(instance: km.Instance, rounds: int) -> tuple[DualPoint, Groups]:
+def started(instance: km.Instance, rounds: int) -> NodeBounds:
+    if instance.problem.attributes:
+        cuts = CutRounds(instance, required_bound(instance, iterations=60), None)
+        if rounds:
+            cuts.go_on(BoundLimit(rounds=rounds), lambda _: None)
+        return NodeBounds(instance, cuts.at, cuts.groups)
     table = greedy(instance)
     dual = lagrangian(instance, iterations=60)
     if rounds:
         dual = raise_bound(instance, dual, table, BoundLimit(rounds=rounds))
-    return dual, Groups.none() if table is None else Groups.of_assignment(table)
+    return NodeBounds(instance, dual, Groups.none() if table is None else Groups.of_assignment(table))
 
 
-@given(cases(max_rows=9, sides=False), st.integers(-1, 2), st.integers(0, 2), st.sampled_from([-1, 6, NEVER]))
-@settings(max_examples=examples(60, 6))
-def test_it_closes_below_the_optimum_and_finds_it(case: Case, above: int, rounds: int, small: int) -> None:
+@pytest.mark.parametrize(
+    "drawn",
+    [cases(max_rows=9, sides=False), sensitive_cases((*LIMITED, *WORKED), max_rows=9, sides=False, most=2)],
+    ids=["sizes", "requirements"],
+)
+def test_it_closes_below_the_optimum_and_finds_it(drawn: st.SearchStrategy[Case | SensitiveCase]) -> None:
     """Whatever it begins with, and whether nodes are branched on or solved by models."""
-    expected = optimum(case.rows, case.k, **case.judged())
-    assume(expected is not None)
-    assert expected is not None
-    instance = reduced(case.problem())
-    best = int(expected / instance.levels.unit)
-    dual, groups = started(instance, rounds)
-    asked = Asked(best)
-    tree = BranchAndBound(NodeBounds(instance, dual, groups), best + above)
-    assert tree.bound <= min(best, best + above)
-    assert tree.solve(NO_LIMIT, small, asked.leaf, asked.look)
-    assert not tree.open
-    assert asked.bounds == sorted(asked.bounds)
-    assert all(bound <= best for bound in asked.bounds)
-    assert tree.bound == min(best, best + above) == tree.cutoff
-    if above > 0:
-        assert asked.best == best
+
+    @given(drawn, st.integers(-1, 2), st.integers(0, 2), st.sampled_from([-1, 6, NEVER]))
+    @settings(max_examples=examples(130, 7))
+    def closes(case: Case | SensitiveCase, above: int, rounds: int, small: int) -> None:
+        expected = judge(case)
+        assume(expected is not None)
+        instance = reduced(case.problem())
+        if isinstance(case, SensitiveCase):
+            assume(instance.problem.attributes and instance.candidates.count and can_be_priced(instance))
+        best = int(present(expected) / instance.levels.unit)
+        asked = Asked(best)
+        tree = BranchAndBound(started(instance, rounds), best + above)
+        assert tree.bound <= min(best, best + above)
+        assert tree.solve(NO_LIMIT, small, asked.leaf, asked.look)
+        assert not tree.open
+        assert asked.bounds == sorted(asked.bounds)
+        assert all(bound <= best for bound in asked.bounds)
+        assert tree.bound == min(best, best + above) == tree.cutoff
+        if above > 0:
+            assert asked.best == best
+
+    closes()
 
 
-@pytest.mark.parametrize(("rows", "k", "seed"), [(30, 3, 0), (45, 4, 1), (60, 5, 2)])
+@pytest.mark.parametrize(
+    ("problem", "above"),
+    [(census_problem(30, 3), 1), (census_problem(45, 4), 2), (census_problem(60, 5), 3)]
+    + [(asking(22, kind, seed), 1 + seed) for kind in ASKED for seed in range(2)],
+)
 @pytest.mark.full
-def test_branches_agree_with_one_model(rows: int, k: int, seed: int) -> None:
+def test_branches_agree_with_one_model(problem: km.Problem, above: int) -> None:
     """Without cuts in the nodes it has to branch, and it does."""
-    instance = reduced(census_problem(rows, k))
+    instance = reduced(problem)
     best = present(model_of(instance))
-    dual, groups = started(instance, 0)
     asked = Asked(best)
-    tree = BranchAndBound(NodeBounds(instance, dual, groups), best + 1 + seed, params=BranchParameters(rounds=0))
+    tree = BranchAndBound(started(instance, 0), best + above, params=BranchParameters(rounds=0))
     assert tree.solve(NO_LIMIT, -1, asked.leaf, asked.look)
     assert tree.bound == best == asked.best
     assert tree.nodes > asked.leaves  # some were branched on
@@ -125,8 +166,7 @@ def test_branches_agree_with_one_model(rows: int, k: int, seed: int) -> None:
 def test_what_is_not_solved_keeps_the_bound_down(monkeypatch: pytest.MonkeyPatch) -> None:
     instance = reduced(census_problem(60, 5))
     best = present(model_of(instance))
-    dual, groups = started(instance, 0)
-    tree = BranchAndBound(NodeBounds(instance, dual, groups), best + 1, params=BranchParameters(rounds=0))
+    tree = BranchAndBound(started(instance, 0), best + 1, params=BranchParameters(rounds=0))
     first = tree.bound
     assert first < best
     # a limit that is over changes nothing
@@ -168,7 +208,7 @@ def test_what_the_solver_does_not_solve_is_branched_on() -> None:
             return None
         return asked.leaf(node, below)
 
-    tree = BranchAndBound(NodeBounds(instance, *started(instance, 0)), best + 3, params=BranchParameters(rounds=0))
+    tree = BranchAndBound(started(instance, 0), best + 3, params=BranchParameters(rounds=0))
     assert tree.solve(NO_LIMIT, NEVER, leaf, asked.look)
     assert tree.bound == best == asked.best
     first, second = failed
@@ -179,9 +219,8 @@ def test_what_the_solver_does_not_solve_is_branched_on() -> None:
 def test_points_are_of_the_instance(monkeypatch: pytest.MonkeyPatch) -> None:
     instance = reduced(census_problem(45, 4))
     best = present(model_of(instance))
-    dual, groups = started(instance, 0)
     asked = Asked(best)
-    BranchAndBound(NodeBounds(instance, dual, groups), best + 2).solve(NO_LIMIT, -1, asked.leaf, asked.look)
+    BranchAndBound(started(instance, 0), best + 2).solve(NO_LIMIT, -1, asked.leaf, asked.look)
     for point in asked.points:
         assert present(point.at.open_share).shape == (instance.candidates.count,)
         assert point.at.multipliers.shape == (instance.types.count,)
@@ -232,8 +271,8 @@ def test_groups_within_pairs() -> None:
 
 def test_a_trial_leaves_the_master_problem_as_it_was() -> None:
     instance = reduced(census_problem(60, 5))
-    dual, groups = started(instance, 0)
-    master = Master(GroupProgram.of(instance, dual), groups)
+    dual, table = lagrangian(instance, iterations=60), present(greedy(instance))
+    master = Master(GroupProgram.of(instance, dual), Groups.of_assignment(table))
     first = present(master.solve(NO_LIMIT))
     pairs = Pairs.of(instance)
     every = np.ones(instance.candidates.pairs, dtype=bool)
@@ -286,6 +325,47 @@ def test_the_hybrid_method_with_branches_agrees_with_one_model(rows: int, k: int
     assert sum(branched)
     assert result.require_optimal().objective == km.solve(problem, method="milp").require_optimal().objective
     assert result.backed_by[0] in ("own bound", "certificate")
+
+
+@pytest.fixture
+def branched_by_values(branched: list[int], monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The same from a few cuts on."""
+    rise = RequiredCuts.rise
+
+    def one(self: RequiredCuts, point: DualPoint, turn: Limit, limit: Limit) -> None:
+        rise(self, point, turn.part(1e-3), limit.part(1e-3))
+        self.possible = False
+
+    monkeypatch.setattr(RequiredCuts, "rise", one)
+    monkeypatch.setattr(ModelTrial, "look", lambda *_: False)
+    monkeypatch.setattr(RequiredSearch, "improve", _only_a_table)
+    return branched
+
+
+STALLED = {
+    "turns.easy_pairs": -1,
+    **dict.fromkeys(("required_bound.stalled_after", "required_bound.slow_after"), 0),
+    **dict.fromkeys(("required_bound.stalled", "required_bound.slow", "required_bound.slow_charged"), math.inf),
+}
+
+
+def _only_a_table(self: RequiredSearch, *given: Any, **_: Any) -> None:
+    """A first table, and no better one."""
+    point, proof, effort, seed = given
+    if self.tracker.best is None:
+        self._constructed(proof.value, point, effort, seed)
+
+
+@pytest.mark.parametrize(("kind", "rows", "seed"), [("p", 28, 2), ("l", 24, 1), ("t", 28, 2), ("t ordered", 60, 2)])
+@pytest.mark.full
+def test_the_hybrid_method_under_requirements_does(
+    kind: str, rows: int, seed: int, branched_by_values: list[int]
+) -> None:
+    problem = asking(rows, kind, seed)
+    result = km.solve(problem, method="search", time_limit=120, parameters=STALLED)
+    assert sum(branched_by_values)
+    assert result.require_optimal().objective == km.solve(problem, method="milp").require_optimal().objective
+    assert result.backed_by[0] == "own bound"
 
 
 @pytest.mark.full
