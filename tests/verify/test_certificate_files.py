@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -125,19 +126,8 @@ def test_a_wrong_number_of_multipliers_or_another_unit_is_refused() -> None:
     [
         {"format": "something else"},
         {"version": 1},
-        {"counting_rows": None},
-        {"counting_rows": [{"rows": [0, 1]}]},
-        {"counting_rows": [{"rows": [], "multiplier": 1}]},
-        {"counting_rows": [{"rows": [1, 0], "multiplier": 1}]},
-        {"counting_rows": [{"rows": [1, 1], "multiplier": 1}]},
         {"counting_rows": [{"rows": [-1, 1], "multiplier": 1}]},
-        {"counting_rows": [{"rows": [0, 1.0], "multiplier": 1}]},
-        {"counting_rows": [{"rows": [0, 1 << 80], "multiplier": 1}]},
-        {"counting_rows": [{"rows": [0, 1], "multiplier": True}]},
         {"denominator": 0},
-        {"denominator": 1.0},
-        {"multipliers": [1.5] * 5},
-        {"multipliers": [True] * 5},
         {"multipliers": "12345"},
         {"bound": "1e999999999"},
         {"bound": 4},
@@ -170,8 +160,6 @@ def test_what_is_no_json_object_is_refused(tmp_path: Path, text: str) -> None:
 
 # --------------------------------------------------------------------------------------- files
 
-# --------------------------------------------------------------------------------------- files
-
 
 def parts(data: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
     """All that a certificate holds, however deep, with where it is; of long lists the first entries."""
@@ -182,16 +170,20 @@ def parts(data: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...]
 
 
 def others(value: Any) -> Iterator[Any]:
-    """What Python may take for the same, or a reader may overlook."""
+    """What Python may take for the same, what a reader may overlook, and numbers and lists that there are not."""
     if isinstance(value, dict):
         yield {**value, "surplus": 1}
+        yield from ({name: each for name, each in value.items() if name != left_out} for left_out in value)
     elif isinstance(value, bool | int):
-        yield from (float(value), str(value), [value])
+        yield from (float(value), str(value), [value], None, 1 << 80, math.nan)
         yield from (bool(value),) * (value in (0, 1))
     elif isinstance(value, str):
         yield from (f"{value} ", None, [value])
     elif isinstance(value, list):
-        yield from ({str(i): each for i, each in enumerate(value)}, None)
+        yield from ({str(i): each for i, each in enumerate(value)}, None, 5, "".join(map(str, value)))
+        if all(isinstance(each, int) for each in value):
+            yield from ([], [*value, value[0]], [*value[:-1], 1 << 80])
+            yield from (value[::-1],) * (value == sorted({*value}) and len(value) > 1)
 
 
 def put(data: Any, at: tuple[Any, ...], value: Any) -> Any:
@@ -213,7 +205,7 @@ def test_every_part_is_read_as_strictly_as_the_top(by_value: bool, tmp_path: Pat
         types = instance.types.count
         charged = DualPoint(np.full(types, 0.5), 0.0, charges=np.full(instance.candidates.count, 0.25))
         data = certify_required(asked, instance, charged).as_dict()
-        data["charges"] = [{"sensitive": "s", "levels": [0, 1], "row": 0, "charge": 1}]
+        data["charges"] = [{"sensitive": "s", "levels": [1, 1], "row": 0, "charge": 1}]
         data["bound"] = "0"
     else:
         data = certificate(asked).as_dict()
