@@ -171,8 +171,12 @@ def solve(
         limit = limit_of(clock, options, stop)
         searches = named is None or named.name == "search"
 
-        def asked(runs: registry.Method) -> tuple[Any, ...]:
-            return adapter, options, clock, runs.name, stop, iteration_limit, dask, on_progress, files
+        def asked(runs: registry.Method, *, freed: bool = False) -> dict[str, Any]:
+            return {
+                "method": runs.name, "interrupt": stop, "iterations": iteration_limit, "dask": dask,
+                "on_progress": on_progress, "files": files, "parameters": tuned,
+                "solver_used": "solver" in runs.takes or (freed and runs.free_first),
+            }  # fmt: skip
 
         def begun(problem: Problem, *, listed: bool = True) -> Session:
             quick = None
@@ -193,16 +197,18 @@ def solve(
                 raise registry.with_way_out(error, problem, priced=searches) from None
             runs = named or registry.choose(prepared, given, options.time_limit, tuned)
             LOGGER.info("%r; method %s, solver %s", prepared, runs.name, adapter.name)
-            used = "solver" in runs.takes or (runs.free_first and bool(side_constraints(problem)))
-            return Session(*asked(runs), used, tuned, prepared=prepared, formulation=chosen, start=begin, quick=quick)
+            of_call = asked(runs, freed=bool(side_constraints(problem)))
+            return Session(
+                adapter, options, clock, prepared=prepared, formulation=chosen, start=begin, quick=quick, **of_call
+            )
 
         begin_log(options)
         if problem.group_cost is not None:
             with clock.step("compress"):
                 instance = GroupInstance.of(problem)
             runs = named or registry.choose_for_groups(problem, given, tuned)
-            start_of_groups, used = begin.group if begin else None, "solver" in runs.takes
-            session = GroupSession(*asked(runs), used, tuned, instance=instance, start=start_of_groups)
+            start_of_groups = begin.group if begin else None
+            session = GroupSession(adapter, options, clock, instance=instance, start=start_of_groups, **asked(runs))
             assert runs.groups is not None
             result = session.end_infeasible() if instance.obstacle is not None else runs.groups.run(session)
         elif (named is None or named.free_first) and has_free_problem(problem):
