@@ -67,6 +67,10 @@ class Formulation:
             component = model.component(name)
             if component is None or len(component) != size:
                 raise InputError(f'{what} must {_MUST}, found no component "{name}" of {size} members')
+        asked = "maximize" if instance.problem.objective == "max_groups" else "minimize"
+        for goal in model.component_data_objects(pyo.Objective, active=True):
+            if goal.sense != getattr(pyo, asked):
+                raise InputError(f'{what} must {asked} its objective "{goal.name}"')
         return model
 
 

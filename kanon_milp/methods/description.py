@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +61,16 @@ def users_code(problem: Problem, formulation: Formulation | None = None) -> tupl
     if formulation is not None and not is_ours(formulation.declare):
         named.insert(0, f"formulation {formulation.name}")
     return tuple(dict.fromkeys(named))
+
+
+def backing(
+    proven_by: Iterable[str], problem: Problem, formulation: Formulation | None = None
+) -> tuple[str, ...]:
+    """What a proof is backed by, with code of the user's own that it takes on trust. Multipliers that were found with
+    such code prove less to a checker, which does not know it, so that they are no certificate."""
+    trusted = users_code(problem, formulation)
+    known = ("own bound" if trusted and each == "certificate" else each for each in proven_by)
+    return tuple(dict.fromkeys((*known, *trusted)))
 
 
 def describe_problem(problem: Problem, row_types: tuple[int, int]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from kanon_milp.errors import InputError, SolverError, counted, printable
 from kanon_milp.formulations import get_formulation
 from kanon_milp.formulations.fingerprint import formulation_of
 from kanon_milp.formulations.restricted import RestrictedModel
-from kanon_milp.methods.description import users_code
+from kanon_milp.methods.description import backing
 from kanon_milp.methods.extension import Extension, check_model, compared, prepared_for_model, unit_of
 from kanon_milp.methods.group_exchange import GroupModel, export_groups, import_groups, solved_groups
 from kanon_milp.methods.outcome import verified_objective
@@ -226,14 +226,14 @@ def _verified(
     if bound is not None and objective is not None and bound > objective:
         bound, message = None, f"{message}; it is better than the bound that was computed, which is discarded"
     proof: Proof = "none" if bound is None else "optimal" if bound == objective else "bound"
-    trusted = users_code(problem, get_formulation(declared.formulation))
-    backing = () if bound is None else ("certificate", *trusted)
     instance = declared.prepared.instance
     return Result(
         problem=problem,
         stop_reason="optimal" if proof == "optimal" else "imported",
         proof=proof,
-        backed_by=backing,
+        backed_by=()
+        if bound is None
+        else backing(("certificate",), problem, get_formulation(declared.formulation)),
         exact_objective=objective,
         exact_bound=bound,
         table=table if report.ok else None,

@@ -19,7 +19,7 @@ from kanon_milp.formulations.goals import first_goal, goal_over
 from kanon_milp.heuristics.greedy import greedy, greedy_partition, suppress_all
 from kanon_milp.heuristics.mondrian import mondrian_partition, with_last_divided
 from kanon_milp.methods.arguments import groups_not_alone
-from kanon_milp.methods.description import users_code
+from kanon_milp.methods.description import backing
 from kanon_milp.methods.extension import Extension, unit_of
 from kanon_milp.methods.outcome import UNKNOWN, Bound, Found, Outcome, Scale, verified_objective
 from kanon_milp.methods.result import NO_SOLVER, Result, SolverRun
@@ -441,17 +441,13 @@ class Session(Call):
                 Size(types.count, candidates.count, candidates.pairs, *outcome.size),
                 row_types=self.prepared.row_types,
             ),
-            backed_by=() if outcome.proof == "none" else self._backing(outcome.both.backed_by),
+            backed_by=() if outcome.proof == "none" else backing(outcome.both.backed_by, self.problem, self.formulation),
             reductions=self.prepared.reduction_sizes,
             dual=None if outcome.dual is None else outcome.dual.restored(self.prepared.restore_values),
             required=None if outcome.required is None else self.prepared.restore_values(outcome.required),
             extension=self.extension,
             unit=unit_of(self.instance, self.extension),
         )
-
-    def _backing(self, proven_by: tuple[str, ...]) -> tuple[str, ...]:
-        """What a proof is backed by, with the user's code that it takes on trust."""
-        return tuple(dict.fromkeys((*proven_by, *users_code(self.problem, self.formulation))))
 
 
 def limit_of(clock: Clock, options: SolverOptions, interrupt: threading.Event | None) -> Limit:

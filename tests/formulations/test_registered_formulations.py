@@ -69,6 +69,12 @@ def without_open(instance: Instance) -> pyo.ConcreteModel:
     return model
 
 
+def upside_down(instance: Instance) -> pyo.ConcreteModel:
+    model = build_strong(instance)
+    model.loss.sense = pyo.maximize
+    return model
+
+
 def fails(_: Instance) -> pyo.ConcreteModel:
     raise ZeroDivisionError
 
@@ -85,6 +91,7 @@ def writes(instance: Instance) -> pyo.ConcreteModel:
         (lambda _: None, r"must return a Pyomo ConcreteModel .*, found None"),
         (lambda _: pyo.ConcreteModel(), r'found no component "assign" of \d+ members'),
         (without_open, r'found no component "open" of \d+ members'),
+        (upside_down, 'the formulation "mine" must minimize its objective "loss"'),
         (writes, r'the formulation "mine" wrote into the arrays of the instance'),
     ],
 )

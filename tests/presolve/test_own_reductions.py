@@ -45,6 +45,7 @@ def test_what_stays_decides_and_is_named(method: str) -> None:
     result = km.solve(PROBLEM, method=method)
     assert result.exact_objective == 2 * len(ROWS)  # all rows in one group
     assert "reduction mine" in result.backed_by
+    assert "certificate" not in result.backed_by  # what a checker of the multipliers would see is less
     assert km.solve_model(PROBLEM, km.build_model(PROBLEM)).exact_objective == optimum(ROWS, 3)
     km.register_reduction(km.CandidateReduction("mine", nothing), replace=True)
     with pytest.raises(km.InputError, match='keep of the reduction "mine" leaves 6 row types without any candidate'):
