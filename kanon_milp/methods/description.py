@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kanon_milp.errors import is_built_in, is_ours
-from kanon_milp.formulations import Formulation
+from kanon_milp.formulations import FORMULATIONS
 from kanon_milp.presolve.own_reductions import own_reductions
 from kanon_milp.problem.arguments import exists
 from kanon_milp.problem.group_costs import OwnCost
@@ -36,7 +36,7 @@ def sha256_of(path: Path) -> str | None:
         return None
 
 
-def users_code(problem: Problem, formulation: Formulation | None = None) -> tuple[str, ...]:
+def users_code(problem: Problem, formulation: str) -> tuple[str, ...]:
     """Code of the user's own that a proof takes on trust, each as its kind and name, such as "requirement at_most".
 
     What it says (smallest groups, flags, constraints, costs of moving values) is used as it is, in models, bounds and
@@ -58,14 +58,12 @@ def users_code(problem: Problem, formulation: Formulation | None = None) -> tupl
     ]
     named = [f"{kind} {name}" for kind, name, thing in parts if not is_built_in(thing)]
     named += [f"reduction {each.name}" for each in own_reductions(problem)]
-    if formulation is not None and not is_ours(formulation.declare):
-        named.insert(0, f"formulation {formulation.name}")
+    if (stated := FORMULATIONS.find(formulation)) is not None and not is_ours(stated.declare):
+        named.insert(0, f"formulation {formulation}")
     return tuple(dict.fromkeys(named))
 
 
-def backing(
-    proven_by: Iterable[str], problem: Problem, formulation: Formulation | None = None
-) -> tuple[str, ...]:
+def backing(proven_by: Iterable[str], problem: Problem, formulation: str) -> tuple[str, ...]:
     """What a proof is backed by, with code of the user's own that it takes on trust. Multipliers that were found with
     such code prove less to a checker, which does not know it, so that they are no certificate."""
     trusted = users_code(problem, formulation)

@@ -231,9 +231,7 @@ def _verified(
         problem=problem,
         stop_reason="optimal" if proof == "optimal" else "imported",
         proof=proof,
-        backed_by=()
-        if bound is None
-        else backing(("certificate",), problem, get_formulation(declared.formulation)),
+        backed_by=() if bound is None else backing(("certificate",), problem, declared.formulation),
         exact_objective=objective,
         exact_bound=bound,
         table=table if report.ok else None,

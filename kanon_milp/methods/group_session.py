@@ -8,7 +8,6 @@ from fractions import Fraction
 from functools import cached_property
 
 from kanon_milp.bounds.group_costs.bound import CostDual
-from kanon_milp.methods.description import backing
 from kanon_milp.methods.outcome import UNKNOWN, Bound, Found, Outcome, Scale, verified_objective
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Call
@@ -124,5 +123,4 @@ class GroupSession(Call):
     def _end(self, outcome: Outcome) -> Result:
         types = self.instance.types.count
         sizes = Size(types, 0, 0, 0, 0), Size(types, 0, 0, *outcome.size)
-        result = self.result_of(outcome, FORMULATION, *sizes, row_types=self.instance.row_types)
-        return replace(result, backed_by=result.backed_by and backing(result.backed_by, self.problem))
+        return self.result_of(outcome, FORMULATION, *sizes, row_types=self.instance.row_types)
