@@ -77,8 +77,8 @@ class PricedParams:
 
 
 def solve_priced(session: Session, tracker: Tracker | None = None) -> Result:
-    """Rounds until table and bound meet, or the limit; where there is none, until neither gets better. tracker: of who
-    watches."""
+    """Rounds until table and bound meet, one has changed nothing and needed no more time than it had, or the limit.
+    tracker: of who watches."""
     search = _PricedSearch(session, limit_of_search(session), tracker)
     search.begin()
     return search.run()
@@ -96,7 +96,8 @@ def solve_priced_groups(session: Session, free: Result, tables: Sequence[RowGrou
 class _PricedSearch:
     """What is known so far. table: the best one, as an instance whose candidates are its groups, and found: as it was
     verified. dual: multipliers that prove most of sizes; proven: the bound, in units. cuts: once the bound without them
-    rises no more. rounds: how many there were. seconds: of the last one; release_seconds: of releasing a table."""
+    rises no more. rounds: how many there were. seconds: of the last one; release_seconds: of releasing a table. idle:
+    whether another round would do what the last one did."""
 
     session: Session
     limit: Limit
@@ -177,7 +178,7 @@ class _PricedSearch:
 
     def round(self) -> None:
         """Raise the bound, then search tables."""
-        before, left = (self._cost, self.proven), self._left
+        before, left = self._state, self._left
         self.rounds += 1
         shortest = self.params.value_seconds if self.session.problem.attributes else self.params.seconds
         self.seconds = max(shortest, self.params.longer * self.seconds)
@@ -188,8 +189,16 @@ class _PricedSearch:
         self._raise(self.limit if math.isinf(left) else self.limit.part(share * self.seconds))
         if not (self.limit.over or self._enough):
             # a look that takes longer than the bound's share leaves the search its own
-            self._search(min(max(ends, time.perf_counter() + (1 - share) * self.seconds), self.limit.ends))
-        self.idle = math.isinf(left) and before == (self._cost, self.proven)
+            ends = max(ends, time.perf_counter() + (1 - share) * self.seconds)
+            self._search(min(ends, self.limit.ends))
+        # with more time than this one has used, another one would do the same
+        done = self.ascent.stalled and (self.cuts is None or self.cuts.stalled) and time.perf_counter() < ends
+        self.idle = (done or math.isinf(left)) and before == self._state
+
+    @property
+    def _state(self) -> tuple[int | None, int, bool]:
+        """What a round begins with: loss of the best table, bound, and whether a search has nothing to begin with."""
+        return self._cost, self.proven, self._start is None
 
     @property
     def _worth_cuts(self) -> bool:
@@ -245,7 +254,7 @@ class _PricedSearch:
         assert known is not None
         prepared = Prepared(session.problem, instance, instance, [], session.prepared.row_types, None)
         options = session.options
-        if options.time_limit is not None:
+        if not math.isinf(ends):
             options = replace(options, time_limit=ends - session.clock.began)
         # what is near is all that there is to be looked at
         near_enough = {"search.open_limit": math.inf, "search.pair_limit": math.inf}
@@ -317,7 +326,8 @@ class _PricedSearch:
         outcome = Outcome(bound=bound, dual=self.dual, trajectory=tuple(self.trajectory), phases=tuple(self.phases))
         if session.problem.attributes:
             outcome = replace(outcome, required=self.ascent.source.split(self.ascent.multipliers)[0])
-        reason = self.limit.reason if self.limit.over or not self.idle else "iteration_limit"
+        idle = "iteration_limit" if session.iterations else "finished"
+        reason = self.limit.reason if self.limit.over or not self.idle else idle
         outcome = outcome.stopped("gap_limit" if self._enough else reason)
         session = replace(session, prepared=replace(session.prepared, before=near, instance=near))
         if self.found is None:

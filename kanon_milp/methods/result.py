@@ -110,7 +110,7 @@ class Result:
     """The outcome of solving a problem.
 
     stop_reason: why it stopped (optimal, gap_limit, infeasible, time_limit, node_limit, iteration_limit, interrupted,
-    finished, error); "finished" is a method that proves nothing and has done its work.
+    finished, error); "finished" is a method that has nothing left to do, and has not proven its table.
     proof: what is proven: "optimal" (objective and bound meet and the verifier agrees), "bound", "infeasible" or
     "none".
     backed_by: what the proof is backed by: "solver" (the solver that was asked says so), "second look" (another

@@ -116,3 +116,18 @@ def test_the_first_table_is_that_of_greedy() -> None:
     found, greedy = km.solve(problem, method="search", iteration_limit=1), km.solve(problem, method="greedy")
     assert found.trajectory[0][1] == pytest.approx(present(greedy.objective))
     assert present(found.exact_objective) <= present(greedy.exact_objective)
+
+
+@pytest.mark.parametrize("limit", [None, 300.0])
+def test_rounds_that_would_all_be_the_same_end(limit: float | None) -> None:
+    """Bound and best table do not meet here, however long it goes on."""
+    columns = {"a": "abaac", "b": "cbaba", "c": "bbbcb", "d": "bcaba", "s": "xzyzz"}
+    frame = pl.DataFrame({name: list(values) for name, values in columns.items()})
+    paths: dict[str | None, tuple[str | None, ...]] = {"a": ("a", "X", "*"), "b": ("b", "Y", "*"), "c": ("c", "Y", "*")}
+    recoding = km.Hierarchies({name: km.Hierarchy(paths) for name in "ad"})
+    requirements = [km.KAnonymity(2), km.LDiversity("4/3")]
+    problem = km.Problem(km.Table.from_frame(frame, list("abcd"), "s"), requirements, recoding)
+    found = km.solve(problem, method="search", time_limit=limit, threads=1)
+    assert (found.stop_reason, found.proof) == ("finished", "bound")
+    assert [run.name for run in found.phases].count("pricing") <= 3
+    assert present(found.exact_bound) < present(found.exact_objective)
