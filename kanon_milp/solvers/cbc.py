@@ -379,6 +379,12 @@ class LogReader:
         self._noted(value, lower)
 
 
+def says_infeasible(log: Path) -> bool:
+    """Whether a log says that the model is."""
+    text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+    return any(words in text for words in _INFEASIBLE)
+
+
 def printed_range(text: str) -> tuple[float, float]:
     """Least and largest value that CBC can have printed as `text`: a bound that was rounded up is none.
 

@@ -19,6 +19,7 @@ import numpy as np
 from kanon_milp.errors import InputError, SolverError, nearest
 from kanon_milp.solvers.adapter import MAX_SEED, Availability, Capability, SolverAdapter
 from kanon_milp.solvers.call import Background, RawResult, SolverCall, SolverOptions, StopReason
+from kanon_milp.solvers.cbc import says_infeasible
 from kanon_milp.solvers.highs import HighsAdapter, all_integer, new_highs
 from kanon_milp.solvers.model import LinearModel, complaint
 from kanon_milp.system.arrays import Floats
@@ -134,7 +135,10 @@ class PulpAdapter(SolverAdapter):
         problem, variables = _build(model, call.point)
         left = call.seconds_left
         with TemporaryDirectory(prefix="kanon_milp_pulp_", ignore_cleanup_errors=True) as folder:
-            solver = self._make_solver(call.options, left, call.point is not None)
+            log = call.options.log_file
+            if log is None and self._is_cbc():
+                log = Path(folder) / "log"
+            solver = self._make_solver(dataclasses.replace(call.options, log_file=log), left, call.point is not None)
             if hasattr(solver, "tmpDir"):
                 solver.tmpDir = folder
             began = time.perf_counter()
@@ -144,13 +148,16 @@ class PulpAdapter(SolverAdapter):
                 message = f"{self.solver} did not end when it was interrupted; it is left behind without a point"
                 return RawResult(StopReason.INTERRUPTED, None, None, message)
             took = time.perf_counter() - began
+            # cbcbox's CBC calls unknown in the file that PuLP reads what its log calls infeasible
+            refused = running.failure is None and problem.status == _pulp().LpStatusUndefined
+            infeasible = refused and self._is_cbc() and log is not None and says_infeasible(log)
         stopped = StopReason.INTERRUPTED if call.watch.asked() else StopReason.TIME_LIMIT
         out_of_time = call.watch.asked() or (left is not None and took >= 0.95 * left)
         if running.failure is not None:
             if out_of_time:
                 return RawResult(stopped, None, None, f"{self.solver} ended without a point")
             raise SolverError(f"{self.solver} failed: {running.failure}") from running.failure
-        return _read(problem, variables, model, self.solver, stopped if out_of_time else None)
+        return _read(problem, variables, model, self.solver, stopped if out_of_time else None, infeasible=infeasible)
 
     def _make_solver(self, options: SolverOptions, seconds: float | None, has_start: bool) -> Any:
         if self.solver == "HiGHS":
@@ -246,8 +253,11 @@ def _build(model: LinearModel, point: Floats | None) -> tuple[Any, list[Any]]:
     return problem, variables
 
 
-def _read(problem: Any, variables: list[Any], model: LinearModel, solver: str, stopped: StopReason | None) -> RawResult:
-    """What PuLP says; `stopped` is the reason if the limit was reached or somebody interrupted."""
+def _read(
+    problem: Any, variables: list[Any], model: LinearModel, solver: str, stopped: StopReason | None, *, infeasible: bool
+) -> RawResult:
+    """What PuLP says. stopped: the reason if the limit was reached or somebody interrupted. infeasible: whether the log
+    says so."""
     pulp = _pulp()
     reasons = {
         pulp.LpSolutionOptimal: StopReason.OPTIMAL,
@@ -255,7 +265,7 @@ def _read(problem: Any, variables: list[Any], model: LinearModel, solver: str, s
         pulp.LpSolutionUnbounded: StopReason.UNBOUNDED,
     }
     reason = reasons.get(problem.sol_status)
-    if reason is None and problem.status == pulp.LpStatusInfeasible:
+    if reason is None and (infeasible or problem.status == pulp.LpStatusInfeasible):
         reason = StopReason.INFEASIBLE  # of CBC's "Integer infeasible", PuLP understands half
     if reason in (StopReason.INFEASIBLE, StopReason.UNBOUNDED):
         # out of time, some solvers call the model infeasible

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from solver_cases import among, market_split, random_start
+from solver_cases import INF, among, market_split, random_start
 
 import kanon_milp as km
 from kanon_milp import solvers
@@ -426,6 +426,22 @@ def test_old_or_missing_highs_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setitem(sys.modules, "highspy", None)
     assert adapter.availability() is Availability.NOT_FOUND
     assert (adapter.version(), adapter.location()) == ("", "")
+
+
+@pytest.mark.parametrize("log", [None, "log"])
+def test_what_the_file_of_a_newer_cbc_calls_unknown_is_known_from_its_log(
+    log: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = cbc_module._in_cbcbox()
+    if not found:
+        pytest.skip("cbcbox is not installed")
+    monkeypatch.setenv("PATH", str(Path(found).parent), prepend=os.pathsep)
+    options = SolverOptions(log_file=None if log is None else tmp_path / log)
+    # x <= -5 and 0 <= y <= 1, so x - y >= 0 has no point
+    model = birds.small_model("no point", (1, -2), [(0, (1, -1), INF)], [(-INF, -5), (0, 1)], (False, False))
+    answer = solvers.get("pulp:COIN_CMD").solve(model, options)
+    assert answer.stop_reason is StopReason.INFEASIBLE
+    assert log is None or "infeasibility proved" in (tmp_path / log).read_text()
 
 
 def test_unavailable_solver_of_pulp_says_so() -> None:
