@@ -1,4 +1,4 @@
-"""A solver that lies."""
+"""Solvers of tests, and one that lies."""
 
 from __future__ import annotations
 
@@ -19,23 +19,28 @@ def only_highs(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(type(get(name)), "availability", lambda _: Availability.NOT_FOUND)
 
 
-class Lying(SolverAdapter):
+class Here(SolverAdapter):
+    """A solver that is always here."""
+
+    capabilities = frozenset()
+
+    def availability(self) -> Availability:
+        return Availability.AVAILABLE
+
+    def version(self) -> str:
+        return "1"
+
+    def location(self) -> str:
+        return "here"
+
+
+class Lying(Here):
     """A solver of the contract that changes the answer of an honest one."""
 
     name = "lying"
-    capabilities = frozenset()
 
     def __init__(self, lie: Lie) -> None:
         self.lie = lie
-
-    def availability(self) -> Any:
-        return get("highs").availability()
-
-    def version(self) -> str:
-        return "0"
-
-    def location(self) -> str:
-        return ""
 
     def solve(self, model: LinearModel, options: SolverOptions, *args: Any, **more: Any) -> SolverResult:
         return replace(self.lie(get("highs").solve(model, options), model), solver=self.name)

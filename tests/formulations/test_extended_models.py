@@ -19,13 +19,14 @@ import pytest
 from effort import THOROUGH, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lying import Here
 from oracle import SYMBOL, optimum
 from present import present
 
 import kanon_milp as km
 from kanon_milp.methods.exchange import DeclaredModel
 from kanon_milp.methods.outcome import Scale
-from kanon_milp.solvers import Availability, Capability, LinearModel, Progress, RawResult, StopReason, get
+from kanon_milp.solvers import Capability, LinearModel, Progress, RawResult, StopReason, get
 from kanon_milp.solvers.call import SolverCall
 from kanon_milp.solvers.proof import Grid
 from kanon_milp.studies.output import described
@@ -83,7 +84,7 @@ def test_continuous_variables_are_those_of_the_rounded_integers(price: float, we
         assert result.exact_objective == result.exact_bound == Fraction(price) / 2
 
 
-class Near(km.SolverAdapter):
+class Near(Here):
     """HiGHS, with integers and what hangs on them moved by as much as a tolerance allows, or more than that."""
 
     name = "near"
@@ -91,15 +92,6 @@ class Near(km.SolverAdapter):
 
     def __init__(self, continuous: float = 0.0, integer: float = 0.0, loose: float = 0.0) -> None:
         self.continuous, self.integer, self.loose = continuous, integer, loose
-
-    def availability(self) -> Availability:
-        return Availability.AVAILABLE
-
-    def version(self) -> str:
-        return "1"
-
-    def location(self) -> str:
-        return ""
 
     def run(self, model: LinearModel, call: SolverCall) -> RawResult:
         upper = model.constraint_upper + self.loose

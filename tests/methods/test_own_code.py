@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 import pyomo.environ as pyo
 import pytest
+from lying import Here
 from present import present
 
 import kanon_milp as km
@@ -28,7 +29,7 @@ from kanon_milp.presolve.instance import prepare
 from kanon_milp.presolve.partition import Partition
 from kanon_milp.problem.distances import EqualDistance
 from kanon_milp.problem.privacy.registry import add
-from kanon_milp.solvers import Availability, LinearModel, RawResult, SolverCall, SolverOptions, StopReason, get
+from kanon_milp.solvers import LinearModel, RawResult, SolverCall, SolverOptions, StopReason, get
 from kanon_milp.solvers.call import Recorder, Watch
 from kanon_milp.studies.output import described
 from kanon_milp.studies.pages.wording import proof_sentence
@@ -134,23 +135,13 @@ def test_the_verifier_asks_it_too() -> None:
         km.verify(problem, table)
 
 
-class Solver(km.SolverAdapter):
+class Solver(Here):
     """Returns what it is told."""
 
     name = "told"
-    capabilities = frozenset()
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer
-
-    def availability(self) -> Availability:
-        return Availability.AVAILABLE
-
-    def version(self) -> str:
-        return "1"
-
-    def location(self) -> str:
-        return "here"
 
     def run(self, model: LinearModel, call: SolverCall) -> RawResult:
         return self.answer(model) if callable(self.answer) else self.answer  # type: ignore[no-any-return]

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lying import Here
 from solver_cases import INF, among, market_split, random_start
 
 import kanon_milp as km
@@ -246,7 +247,7 @@ def test_an_installed_package_brings_a_solver_by_its_entry_point(tmp_path: Path)
     assert "calls itself" in found["other"]["problems"][0]
 
 
-class Answering(SolverAdapter):
+class Answering(Here):
     """Says what it is told to say; a solver that nobody should trust."""
 
     name = "answering"
@@ -260,12 +261,6 @@ class Answering(SolverAdapter):
 
     def availability(self) -> Availability:
         return self._availability
-
-    def version(self) -> str:
-        return "1"
-
-    def location(self) -> str:
-        return "here"
 
     def run(self, model: LinearModel, call: SolverCall) -> RawResult:
         self.calls.append(call)
@@ -326,18 +321,8 @@ class Taken(Answering):
     name = "highs"
 
 
-class Idle(SolverAdapter):
+class Idle(Here):
     name = "idle"
-    capabilities = frozenset()
-
-    def availability(self) -> Availability:
-        return Availability.AVAILABLE
-
-    def version(self) -> str:
-        return ""
-
-    def location(self) -> str:
-        return ""
 
 
 class Nowhere(SolverAdapter):
