@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import highspy
 import polars as pl
@@ -23,20 +23,33 @@ from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.verify import check_certificate
 
 
+class Own(km.Requirement):
+    """What requirements of a user's own have beside `holds` and a model, where they say nothing of themselves."""
+
+    def bind(self, table: km.Table) -> tuple[Self, ...]:
+        return (self,)
+
+    def smallest_group(self, whole: Any) -> int:
+        return 1
+
+    def declare(self, block: Any, model: Any, instance: Any) -> None:
+        raise AssertionError("no model is asked for")
+
+    def describe(self) -> dict[str, object]:
+        return {}
+
+
 @dataclass(frozen=True)
-class AtMost(km.Requirement):
+class AtMost(Own):
     """Each group has at most so many rows. Not merge-closed: a union of two groups can be too large."""
 
     most: int
     name: ClassVar[str] = "at_most"
 
-    def bind(self, table: km.Table) -> tuple[AtMost, ...]:
+    def bind(self, table: km.Table) -> tuple[Self, ...]:
         if self.most < 1:
             raise km.InputError(f"{table.source}: a group has at least one row")
         return (self,)
-
-    def smallest_group(self, whole: Any) -> int:
-        return 1
 
     def holds(self, group: Group) -> bool:
         return group.size <= self.most
@@ -51,7 +64,7 @@ class AtMost(km.Requirement):
 
 
 @dataclass(frozen=True)
-class NoMoreThanHalf(km.Requirement):
+class NoMoreThanHalf(Own):
     """No sensitive value has more than half of a group, with what bounds may know of that. Merge-closed."""
 
     sensitive: str
@@ -61,9 +74,6 @@ class NoMoreThanHalf(km.Requirement):
     @property
     def attributes(self) -> tuple[str, ...]:
         return (self.sensitive,)
-
-    def bind(self, table: km.Table) -> tuple[NoMoreThanHalf, ...]:
-        return (self,)
 
     def smallest_group(self, whole: Any) -> int:
         return 2

@@ -13,6 +13,7 @@ import pytest
 from certificate_cases import ROWS, certificate, table, write_csv
 from command_line import run
 from oracle import optimum
+from own_requirement import Own
 from present import present
 
 import kanon_milp as km
@@ -21,7 +22,6 @@ from kanon_milp.bounds.certificate import certify_required, first_multipliers, r
 from kanon_milp.bounds.lagrangian_bound import required_bound
 from kanon_milp.methods.result import certify_problem
 from kanon_milp.problem.distances import EqualDistance
-from kanon_milp.problem.privacy import Requirement
 from kanon_milp.problem.records import Group
 from kanon_milp.verify import CertificateReport, check_certificate
 
@@ -29,15 +29,12 @@ from kanon_milp.verify import CertificateReport, check_certificate
 
 
 @dataclass(frozen=True)
-class AtLeast(Requirement):
+class AtLeast(Own):
     """So many rows, as a user would write it; the certificate knows nothing of it."""
 
     rows: int
     name: ClassVar[str] = "at_least"
     attributes: ClassVar[tuple[str, ...]] = ("s",)
-
-    def bind(self, _table: km.Table) -> tuple[AtLeast, ...]:
-        return (self,)
 
     @property
     def needs_group_size(self) -> bool:

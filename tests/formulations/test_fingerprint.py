@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 import pyomo.environ as pyo
 import pytest
+from own_requirement import Own
 
 import kanon_milp as km
 from kanon_milp.formulations import get_formulation
@@ -85,19 +86,13 @@ MATRICES = [
 
 
 @dataclass(frozen=True)
-class Without(km.Requirement):
+class Without(Own):
     """Each group has a row with another value than this one, which `describe` does not tell."""
 
     value: str
     cache: dict[str, int] = field(default_factory=dict)
     name = "without"
     attributes = ("s",)
-
-    def bind(self, table: km.Table) -> tuple[Without, ...]:
-        return (self,)
-
-    def smallest_group(self, whole: Any) -> int:
-        return 1
 
     def holds(self, group: Any) -> bool:
         return bool(group.size > group.sensitive["s"].get(self.value, 0))
@@ -113,9 +108,6 @@ class Without(km.Requirement):
             return rows - block.rest[g] == model.open[g]
 
         block.some = pyo.Constraint(model.CANDIDATES, rule=some)
-
-    def describe(self) -> dict[str, object]:
-        return {}
 
 
 class Plain(Without):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -14,6 +14,7 @@ import pytest
 from effort import examples
 from hypothesis import assume, given, settings
 from oracle import SYMBOL
+from own_requirement import Own
 from sensitive_cases import SensitiveCase, sensitive_cases
 from strategies import Case, cases
 
@@ -260,29 +261,20 @@ def test_k_anonymity_of_some_columns_is_refused() -> None:
 
 
 @dataclass(frozen=True)
-class AtMostTwo(km.Requirement):
+class AtMostTwo(Own):
     """A requirement of the user's that is about no sensitive attribute."""
 
     name: ClassVar[str] = "at_most_two"
 
-    def bind(self, _table: km.Table) -> tuple[Self, ...]:
-        return (self,)
-
     @property
     def merge_closed(self) -> bool:
         return False
-
-    def smallest_group(self, _whole: Any) -> int:
-        return 1
 
     def holds(self, group: Any) -> bool:
         return bool(group.size <= 2)
 
     def declare(self, block: pyo.Block, model: pyo.ConcreteModel, _instance: Any) -> None:
         block.small = pyo.Constraint(model.CANDIDATES, rule=lambda _, g: model.rows[g] <= 2 * model.open[g])
-
-    def describe(self) -> dict[str, object]:
-        return {}
 
 
 def test_a_requirement_about_no_sensitive_attribute() -> None:

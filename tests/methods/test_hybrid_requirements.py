@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 from census import census
-from own_requirement import AtMost, NoMoreThanHalf
+from own_requirement import AtMost, NoMoreThanHalf, Own
 
 import kanon_milp as km
 from kanon_milp.heuristics.valued_neighbourhoods import Landscape
@@ -45,14 +45,11 @@ def test_large_tables_under_requirements_are_searched_and_small_ones_are_not() -
 
 
 @dataclass(frozen=True)
-class FewBigGroups(km.Requirement):
+class FewBigGroups(Own):
     """At least so many rows, and an even number of them: not merge-closed for what the package knows, no facts."""
 
     least: int
     name: ClassVar[str] = "few_big_groups"
-
-    def bind(self, table: km.Table) -> tuple[FewBigGroups, ...]:
-        return (self,)
 
     def smallest_group(self, whole: Any) -> int:
         return self.least

@@ -13,11 +13,12 @@ import numpy as np
 import polars as pl
 import pytest
 from oracle import released_rows
+from own_requirement import Own
 from present import present
 
 from kanon_milp.errors import InputError
 from kanon_milp.problem.hierarchies import Hierarchy
-from kanon_milp.problem.privacy import KAnonymity, Requirement
+from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import Hierarchies, PatternMask, Suppression
 from kanon_milp.problem.records import Group
@@ -272,20 +273,11 @@ def test_messages_never_name_cells() -> None:
 
 
 @dataclasses.dataclass(frozen=True)
-class EveryDisease(Requirement):
+class EveryDisease(Own):
     """A requirement that the verifier has no check of its own for."""
 
     among: tuple[str, ...]
     name: ClassVar[str] = "every_disease"
-
-    def bind(self, table: Any) -> Any:
-        return (self,)
-
-    def smallest_group(self, whole: Any) -> Any:
-        return 1
-
-    def declare(self, block: Any, model: Any, instance: Any) -> None:
-        raise AssertionError("the verifier needs no model")
 
     def holds(self, group: Group) -> Any:
         assert sum(group.sensitive["disease"].values()) == group.size

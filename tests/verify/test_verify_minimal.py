@@ -16,6 +16,7 @@ from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import Value, released_rows
+from own_requirement import Own
 from present import present
 from test_verify import QI, TABLE_2, TABLE_5, liang_yuan, printed
 from test_verify_requirements import demands
@@ -23,7 +24,7 @@ from test_verify_requirements import demands
 from kanon_milp.methods.solve import solve
 from kanon_milp.methods.verification import verify_files
 from kanon_milp.problem.hierarchies import Hierarchy
-from kanon_milp.problem.privacy import DeltaDisclosure, KAnonymity, LDiversity, PSensitivity, Requirement, TCloseness
+from kanon_milp.problem.privacy import DeltaDisclosure, KAnonymity, LDiversity, PSensitivity, TCloseness
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import Hierarchies, PatternMask, Suppression
 from kanon_milp.problem.table import Table
@@ -184,24 +185,12 @@ def replacements(rows: Any, released: Any, paths: Any, vectors: Any) -> Any:
 
 
 @dataclasses.dataclass(frozen=True)
-class Arbitrary(Requirement):
+class Arbitrary(Own):
     """Holds for the groups that the table has, and for others by chance."""
 
     present: frozenset[tuple[tuple[Any, int], ...]]
     seed: int
     name: ClassVar[str] = "arbitrary"
-
-    def bind(self, table: Any) -> Any:
-        return (self,)
-
-    def smallest_group(self, whole: Any) -> Any:
-        return 1
-
-    def declare(self, block: Any, model: Any, instance: Any) -> None:
-        raise AssertionError("the verifier needs no model")
-
-    def describe(self) -> Any:
-        return {}
 
     def holds(self, group: Any) -> Any:
         return self.accepts(group.tuples)

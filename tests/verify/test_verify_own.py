@@ -15,11 +15,12 @@ import pyomo.environ as pyo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from own_requirement import Own
 from present import present
 
 import kanon_milp as km
 from kanon_milp.problem import distances
-from kanon_milp.problem.privacy import KAnonymity, Requirement, TCloseness
+from kanon_milp.problem.privacy import KAnonymity, TCloseness
 from kanon_milp.problem.records import Group
 from kanon_milp.verify import verify
 from kanon_milp.verify.ground import emd_bounds, emd_cost
@@ -71,21 +72,15 @@ def test_sixty_people_are_not_all_released_as_aged_20() -> None:
 
 
 @dataclass(frozen=True)
-class AtMost(Requirement):
+class AtMost(Own):
     """No group has more than so many rows: about no sensitive attribute."""
 
     rows: int
     name: ClassVar[str] = "at_most"
 
-    def bind(self, _table: Any) -> tuple[AtMost, ...]:
-        return (self,)
-
     @property
     def merge_closed(self) -> bool:
         return False
-
-    def smallest_group(self, _whole: Any) -> int:
-        return 1
 
     def holds(self, group: Group) -> bool:
         assert group.names == ()
@@ -186,13 +181,10 @@ def test_holds_must_return_a_truth_value() -> None:
 
 
 @dataclass(frozen=True)
-class Pairs(Requirement):
+class Pairs(Own):
     """Groups of two rows: says nothing of unions, which have more."""
 
     name: ClassVar[str] = "pairs"
-
-    def bind(self, _table: Any) -> tuple[Pairs, ...]:
-        return (self,)
 
     def smallest_group(self, _whole: Any) -> int:
         return 2
@@ -204,9 +196,6 @@ class Pairs(Requirement):
         @block.Constraint(model.CANDIDATES)
         def two(_block: pyo.Block, g: int) -> object:
             return model.rows[g] == 2 * model.open[g]
-
-    def describe(self) -> dict[str, object]:
-        return {"rows": 2}
 
 
 def test_a_requirement_that_says_nothing_of_unions_is_not_taken_for_merge_closed() -> None:

@@ -14,6 +14,7 @@ import pytest
 from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from own_requirement import Own
 from test_verify import TABLE_2, TABLE_3, TABLE_5, liang_yuan, printed
 
 from kanon_milp.errors import UndecidedError
@@ -27,7 +28,6 @@ from kanon_milp.problem.privacy import (
     KAnonymity,
     LDiversity,
     PSensitivity,
-    Requirement,
     TCloseness,
 )
 from kanon_milp.problem.privacy.delta_disclosure import Absent, Base
@@ -75,24 +75,12 @@ Counts = Mapping[str, Mapping[str | None, int]]
 
 
 @dataclasses.dataclass(frozen=True)
-class Counting(Requirement):
+class Counting(Own):
     """Holds, and keeps what it was asked."""
 
     asked: list[tuple[Counts, Counts]] = dataclasses.field(default_factory=list, compare=False)
     name: ClassVar[str] = "counting"
     attributes: ClassVar[tuple[str, ...]] = ("d",)
-
-    def bind(self, table: Any) -> Any:
-        return (self,)
-
-    def smallest_group(self, whole: Any) -> Any:
-        return 1
-
-    def declare(self, block: Any, model: Any, instance: Any) -> None:
-        raise AssertionError
-
-    def describe(self) -> Any:
-        return {}
 
     def holds(self, group: Any) -> Any:
         self.asked.append((group.sensitive, group.table_group.sensitive))
