@@ -1,7 +1,9 @@
-"""Every public function with arguments that work, and the kinds of values that each argument takes."""
+"""Every public function with arguments that work, and the kinds of values that each argument takes: by what it is
+annotated with, or as is said here."""
 
 from __future__ import annotations
 
+import inspect
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -61,7 +63,6 @@ WRONG: dict[str, Any] = {
 }
 
 
-# public name → (function, arguments that work, argument → kinds of WRONG that it takes)
 class Tried(km.Phase):
     """A phase that never runs."""
 
@@ -84,518 +85,182 @@ def solved_model() -> Any:
     return model
 
 
-CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
-    "AlphaKAnonymity": (
-        km.AlphaKAnonymity,
-        {"alpha": "1/2"},
-        {"alpha": "", "k": "whole", "sensitive": "none whole text", "values": "none set"},
-    ),
-    "BetaLikeness": (km.BetaLikeness, {"beta": 1}, {"beta": "whole float", "sensitive": "none whole text"}),
-    "DeltaDisclosure": (
-        km.DeltaDisclosure,
-        {"delta": 1},
-        {"delta": "whole float", "log": "", "absent": "", "sensitive": "none whole text"},
-    ),
-    "Hierarchies": (
-        km.Hierarchies,
-        {"hierarchies": {"a": AGES}},
-        {"hierarchies": "", "weights": "", "level_costs": "", "costs": "", "mask": "none"},
-    ),
-    "Hierarchies.read": (km.Hierarchies.read, {"folder": ".", "columns": ["a"]}, {"folder": "", "columns": ""}),
-    "Hierarchy": (km.Hierarchy, {"paths": AGES}, {"paths": "", "source": "text", "rule": "none"}),
-    "Hierarchy.from_rows": (km.Hierarchy.from_rows, {"rows": list(AGES.values())}, {"rows": ""}),
-    "Hierarchy.from_frame": (
-        km.Hierarchy.from_frame,
-        {"frame": pl.DataFrame({"level0": ["a"], "level1": ["*"]})},
-        {"frame": ""},
-    ),
-    "Hierarchy.intervals": (
+KINDS = {"None": "none", "int": "whole", "float": "whole float", "Number": "whole float", "bool": "truth"}
+KINDS |= {"Table": "table", "Names": "none", "OnProgress": "class", "OnStage": "class"}
+Call = tuple[Callable[..., Any], dict[str, Any], dict[str, str]]
+COLUMNS = "none whole text"  # which of them there are is only known with a table
+
+
+def call(
+    function: Callable[..., Any], given: dict[str, Any], /, *, only: bool = False, internal: str = "", **other: str
+) -> Call:
+    """A function, arguments that work, and of each argument the kinds of WRONG that it takes.
+
+    other: where these do not follow from its annotation; only: of no further ones. internal: an argument that is
+    nobody's to give.
+    """
+    named = {} if only else inspect.signature(function).parameters
+    taken = {name: kinds_of(str(each.annotation)) for name, each in named.items() if each.kind is not each.VAR_KEYWORD}
+    taken.pop(internal, None)
+    return function, given, {**taken, **other}
+
+
+def kinds_of(annotation: str) -> str:
+    if annotation == "str":
+        return "text"
+    pieces = annotation.split(" | ")
+    functions = ["class"] * any(each.startswith("Callable") and each.endswith(", None]") for each in pieces)
+    return " ".join([*functions, *(KINDS.get(each, "") for each in pieces)])
+
+
+CALLS: dict[str, Call] = {
+    "AlphaKAnonymity": call(km.AlphaKAnonymity, {"alpha": "1/2"}, alpha="", sensitive=COLUMNS, values="none set"),
+    "BetaLikeness": call(km.BetaLikeness, {"beta": 1}, sensitive=COLUMNS),
+    "DeltaDisclosure": call(km.DeltaDisclosure, {"delta": 1}, sensitive=COLUMNS),
+    "Hierarchies": call(km.Hierarchies, {"hierarchies": {"a": AGES}}),
+    "Hierarchies.read": call(km.Hierarchies.read, {"folder": ".", "columns": ["a"]}, folder="", columns="", only=True),
+    "Hierarchy": call(km.Hierarchy, {"paths": AGES}, internal="kind"),
+    "Hierarchy.from_rows": call(km.Hierarchy.from_rows, {"rows": list(AGES.values())}),
+    "Hierarchy.from_frame": call(km.Hierarchy.from_frame, {"frame": pl.DataFrame({"level0": ["a"], "level1": ["*"]})}),
+    "Hierarchy.intervals": call(
         km.Hierarchy.intervals,
         {"column": [1, 12], "widths": [5, 10]},
-        {
-            "column": "list",
-            "widths": "whole float",
-            "origin": "whole float",
-            "missing": "text",
-            "other": "none text",
-            "below": "none whole float",
-            "above": "none whole float",
-            "dashes": "none truth",
-            "decimal": "none",
-        },
+        column="list",
+        widths="whole float",
+        other="none text",
     ),
-    "Hierarchy.quantiles": (
-        km.Hierarchy.quantiles,
-        {"column": [1, 12], "counts": [2]},
-        {
-            "column": "",
-            "counts": "whole",
-            "cuts": "none",
-            "missing": "text",
-            "other": "none text",
-            "decimal": "none",
-            "dashes": "none truth",
-        },
+    "Hierarchy.quantiles": call(
+        km.Hierarchy.quantiles, {"column": [1, 12], "counts": [2]}, counts="whole", cuts="none", other="none text"
     ),
-    "Hierarchy.dates": (
-        km.Hierarchy.dates,
-        {"column": ["2024-01-31"]},
-        {"column": "", "levels": "none", "format": "none", "missing": "text", "other": "none text"},
+    "Hierarchy.dates": call(km.Hierarchy.dates, {"column": ["2024-01-31"]}, other="none text"),
+    "Hierarchy.prefixes": call(
+        km.Hierarchy.prefixes, {"column": ["abcdef"], "lengths": [2, 1]}, column="list", lengths="whole"
     ),
-    "Hierarchy.prefixes": (
-        km.Hierarchy.prefixes,
-        {"column": ["abcdef"], "lengths": [2, 1]},
-        {"column": "list", "lengths": "whole", "length": "none whole", "missing": "text"},
+    "Hierarchy.ordered": call(
+        km.Hierarchy.ordered, {"column": ["a"], "order": ["a", "b"], "sizes": [2]}, sizes="whole", other="none text"
     ),
-    "Hierarchy.ordered": (
-        km.Hierarchy.ordered,
-        {"column": ["a"], "order": ["a", "b"], "sizes": [2]},
-        {"column": "", "order": "", "sizes": "whole", "missing": "text", "other": "none text"},
-    ),
-    "Hierarchy.groups": (
-        km.Hierarchy.groups,
-        {"column": ["a"], "groups": {"x": ["a"]}},
-        {"column": "", "groups": "", "missing": "text", "other": "none text"},
-    ),
-    "Hierarchy.read": (km.Hierarchy.read, {"path": "nowhere"}, {"path": "", "encoding": ""}),
-    "JournalistRisk": (
+    "Hierarchy.groups": call(km.Hierarchy.groups, {"column": ["a"], "groups": {"x": ["a"]}}, other="none text"),
+    "Hierarchy.read": call(km.Hierarchy.read, {"path": "nowhere"}, encoding=""),
+    "JournalistRisk": call(
         km.JournalistRisk,
         {"journalist_risk": "0.09", "population": pl.DataFrame({"a": ["1"]})},
-        {"journalist_risk": "whole float", "population": "frame table"},
+        population="frame table",
     ),
-    "KAnonymity": (km.KAnonymity, {"k": 2}, {"k": "whole", "quasi_identifiers": "none whole text set"}),
-    "LDiversity": (
-        km.LDiversity,
-        {"l": 2},
-        {"l": "whole float", "form": "", "sensitive": "none whole text", "c": "none"},
+    "KAnonymity": call(km.KAnonymity, {"k": 2}, quasi_identifiers="none whole text set"),
+    "LDiversity": call(km.LDiversity, {"l": 2}, sensitive=COLUMNS, c="none"),
+    "Boxes": call(km.Boxes, {}, columns=COLUMNS),
+    "Microaggregation": call(km.Microaggregation, {}, columns=COLUMNS, cost=""),
+    "model_size": call(km.model_size, {"problem": PROBLEM}, formulation=""),
+    "relax": call(km.relax, {"model": km.build_model(PROBLEM)}, model="model"),
+    "MarketerRisk": call(km.MarketerRisk, {"marketer_risk": "0.09"}),
+    "Method": call(km.Method, {"name": "mine", "about": "", "run": print}, run=""),
+    "ProsecutorRisk": call(km.ProsecutorRisk, {"risk": "0.09"}),
+    "PSensitivity": call(km.PSensitivity, {"p": 2}, sensitive=COLUMNS),
+    "PatternMask": call(km.PatternMask, {"patterns": [("keep", "*")]}, columns=COLUMNS),
+    "PatternMask.read": call(km.PatternMask.read, {"path": "nowhere"}, path="", only=True),
+    "PatternMask.random": call(
+        km.PatternMask.random, {"columns": ["a", "b"], "count": 2}, columns="whole text", count=""
     ),
-    "Boxes": (km.Boxes, {}, {"columns": "none whole text", "weights": "", "hierarchies": ""}),
-    "Microaggregation": (
-        km.Microaggregation,
-        {},
-        {"columns": "none whole text", "standardize": "truth", "center": "", "cost": "", "weights": ""},
+    "Problem": call(km.Problem, {"table": TABLE, "privacy": km.KAnonymity(2)}),
+    "Suppression": call(km.Suppression, {}),
+    "TCloseness": call(km.TCloseness, {"t": "1/2"}, t="", sensitive=COLUMNS, internal="space"),
+    "Table": call(km.Table, {"frame": None, "roles": None, "keys": None}, frame="", only=True),
+    "Table.from_frame": call(
+        km.Table.from_frame, {"frame": FRAME, "quasi_identifiers": ["a"]}, frame="frame", drop=COLUMNS
     ),
-    "model_size": (km.model_size, {"problem": PROBLEM}, {"problem": "", "formulation": ""}),
-    "relax": (km.relax, {"model": km.build_model(PROBLEM)}, {"model": "model", "time_limit": "none whole float"}),
-    "MarketerRisk": (km.MarketerRisk, {"marketer_risk": "0.09"}, {"marketer_risk": "whole float"}),
-    "Method": (
-        km.Method,
-        {"name": "mine", "about": "", "run": print},
-        {
-            "name": "text",
-            "about": "text",
-            "run": "",
-            "refuses": "",
-            "takes": "",
-            "candidates": "truth",
-            "small_groups": "truth",
-            "free_first": "truth",
-            "groups": "none",
-        },
+    "apply": call(km.apply, {"earlier": "nowhere", "table": FRAME}, table="frame"),
+    "build_model": call(km.build_model, {"problem": PROBLEM}, formulation=""),
+    "compress": call(
+        km.compress, {"frame": TABLE.keys, "quasi_identifiers": ["a"]}, frame="frame", sensitive="none", internal="rows"
     ),
-    "ProsecutorRisk": (km.ProsecutorRisk, {"risk": "0.09"}, {"risk": "whole float"}),
-    "PSensitivity": (km.PSensitivity, {"p": 2}, {"p": "whole", "sensitive": "none whole text"}),
-    "PatternMask": (
-        km.PatternMask,
-        {"patterns": [("keep", "*")]},
-        {"patterns": "", "weights": "", "columns": "none whole text", "source": "text", "levels": ""},
-    ),
-    "PatternMask.read": (km.PatternMask.read, {"path": "nowhere"}, {"path": ""}),
-    "PatternMask.random": (
-        km.PatternMask.random,
-        {"columns": ["a", "b"], "count": 2},
-        {"columns": "whole text", "count": "", "seed": "whole", "weights": "none"},
-    ),
-    "Problem": (
-        km.Problem,
-        {"table": TABLE, "privacy": km.KAnonymity(2)},
-        {
-            "table": "table",
-            "privacy": "",
-            "recoding": "",
-            "cost_bound": "none whole float",
-            "min_groups": "none whole",
-            "max_groups": "none whole",
-            "objective": "",
-            "suppressed_rows": "",
-            "name": "text",
-        },
-    ),
-    "Suppression": (km.Suppression, {}, {"weights": ""}),
-    "TCloseness": (km.TCloseness, {"t": "1/2"}, {"t": "", "distance": "", "sensitive": "none whole text", "form": ""}),
-    "Table": (km.Table, {"frame": None, "roles": None, "keys": None}, {"frame": ""}),
-    "Table.from_frame": (
-        km.Table.from_frame,
-        {"frame": FRAME, "quasi_identifiers": ["a"]},
-        {
-            "frame": "frame",
-            "quasi_identifiers": "",
-            "sensitive": "none",
-            "identifying": "none",
-            "keep": "none",
-            "drop": "none whole text",
-            "missing": "",
-            "symbol": "text",
-            "source": "text",
-            "csv": "none",
-            "unit": "none",
-            "count": "none",
-            "released": "truth",
-        },
-    ),
-    "apply": (km.apply, {"earlier": "nowhere", "table": FRAME}, {"earlier": "", "table": "frame", "suppress": "truth"}),
-    "build_model": (km.build_model, {"problem": PROBLEM}, {"problem": "", "formulation": ""}),
-    "compress": (
-        km.compress,
-        {"frame": TABLE.keys, "quasi_identifiers": ["a"]},
-        {"frame": "frame", "quasi_identifiers": "none", "sensitive": "none"},
-    ),
-    "datasets.load": (km.datasets.load, {"name": "nothing"}, {"name": "", "base_url": ""}),
-    "export_model": (
-        km.export_model,
-        {"problem": PROBLEM, "path": "nowhere/model.mps"},
-        {
-            "problem": "",
-            "path": "",
-            "formulation": "",
-            "reduced": "truth",
-            "known": "none whole float",
-            "model": "none",
-        },
-    ),
-    "export_series": (
+    "datasets.load": call(km.datasets.load, {"name": "nothing"}, name="", base_url=""),
+    "export_model": call(km.export_model, {"problem": PROBLEM, "path": "nowhere/model.mps"}, formulation=""),
+    "export_series": call(
         km.export_series,
         {"problem": PROBLEM, "path": "nowhere/model.mps", "weights": {"a": [1, 2]}},
-        {
-            "problem": "",
-            "path": "",
-            "random_weights": "none",
-            "seed": "",
-            "formulation": "",
-            "weights": "",
-        },
+        random_weights="none",
+        seed="",
+        formulation="",
+        weights="",
     ),
-    "import_solution": (
-        km.import_solution,
-        {"problem": PROBLEM, "path": "nowhere.sol"},
-        {
-            "problem": "",
-            "path": "",
-            "names": "none",
-            "formulation": "none",
-            "reduced": "none truth",
-            "bound_seconds": "whole float",
-            "model": "none",
-        },
-    ),
-    "read_model": (km.read_model, {"path": "nowhere"}, {"path": ""}),
-    "read_table": (
-        km.read_table,
-        {"path": "@", "quasi_identifiers": ["a"]},
-        {
-            "path": "",
-            "quasi_identifiers": "",
-            "sensitive": "none",
-            "query": "none",
-            "identifying": "none",
-            "keep": "none",
-            "drop": "none whole text",
-            "delimiter": "none",
-            "encoding": "none",
-            "missing": "",
-            "missing_values": "text",
-            "symbol": "text",
-            "rows": "none whole",
-            "unit": "none",
-            "count": "none",
-            "header": "truth",
-            "released": "truth",
-        },
-    ),
-    "register_solver": (km.register_solver, {"adapter": Example}, {"adapter": ""}),
-    "register_bound": (km.register_bound, {"bound": None}, {"bound": "", "replace": "truth"}),
-    "register_requirement": (
-        km.register_requirement,
-        {"kind": km.KAnonymity, "definition": DEFINITION},
-        {"kind": "", "definition": ""},
-    ),
-    "Estimate": (km.Estimate, {"seconds": 1, "gain": 0.5}, {"seconds": "whole float", "gain": "whole float"}),
-    "row_assignment": (
-        km.row_assignment,
-        {"k": 2, "omega": [1], "n": [2], "a": [[1]]},
-        {"k": "whole", "omega": "", "n": "", "a": "", "s": "none whole"},
-    ),
-    "p_row_assignment": (
-        km.p_row_assignment,
-        {"p": 1, "k": 2, "omega": [1], "n": [[2]], "a": [[1]]},
-        {"p": "whole", "k": "whole", "omega": "", "n": "", "a": "", "s": "none whole"},
-    ),
-    "Formulation": (
-        km.Formulation,
-        {"name": "tried", "declare": print},
-        {"name": "text", "declare": "", "reduced": "truth", "tune": "", "trust": ""},
-    ),
-    "register_reduction": (
+    "import_solution": call(km.import_solution, {"problem": PROBLEM, "path": "nowhere.sol"}),
+    "read_model": call(km.read_model, {"path": "nowhere"}),
+    "read_table": call(km.read_table, {"path": "@", "quasi_identifiers": ["a"]}, drop=COLUMNS, missing_values="text"),
+    "register_solver": call(km.register_solver, {"adapter": Example}),
+    "register_bound": call(km.register_bound, {"bound": None}),
+    "register_requirement": call(km.register_requirement, {"kind": km.KAnonymity, "definition": DEFINITION}),
+    "Estimate": call(km.Estimate, {"seconds": 1, "gain": 0.5}),
+    "row_assignment": call(km.row_assignment, {"k": 2, "omega": [1], "n": [2], "a": [[1]]}),
+    "p_row_assignment": call(km.p_row_assignment, {"p": 1, "k": 2, "omega": [1], "n": [[2]], "a": [[1]]}),
+    "Formulation": call(km.Formulation, {"name": "tried", "declare": print}),
+    "register_reduction": call(
         km.register_reduction,
         {"reduction": km.CandidateReduction("tried", lambda instance: np.ones(instance.candidates.count, np.bool_))},
-        {"reduction": "", "replace": "truth"},
     ),
-    "register_formulation": (
-        km.register_formulation,
-        {"formulation": km.Formulation("tried", print)},
-        {"formulation": "", "replace": "truth"},
-    ),
-    "register_phase": (km.register_phase, {"phase": Tried}, {"phase": "", "replace": "truth"}),
-    "register_group_cost": (
+    "register_formulation": call(km.register_formulation, {"formulation": km.Formulation("tried", print)}),
+    "register_phase": call(km.register_phase, {"phase": Tried}),
+    "register_group_cost": call(
         km.register_group_cost,
         {"kind": type("Tried", (km.GroupCost,), {"name": "tried", "exact": print, "release": print})},
-        {"kind": "", "replace": "truth"},
     ),
-    "register_method": (
-        km.register_method,
-        {"method": km.Method("tried", "", print)},  # type: ignore[arg-type]
-        {"method": "", "replace": "truth"},
-    ),
-    "solve": (
+    "register_method": call(km.register_method, {"method": km.Method("tried", "", print)}),  # type: ignore[arg-type]
+    "solve": call(
         km.solve,
         {"problem": PROBLEM},
-        {
-            "problem": "",
-            "solver": "",
-            "formulation": "",
-            "method": "",
-            "time_limit": "none whole float",
-            "threads": "whole",
-            "seed": "whole",
-            "gap": "",
-            "node_limit": "none whole",
-            "iteration_limit": "none whole",
-            "start": "none",
-            "then": "",
-            "pool": "none whole",
-            "pool_loss": "none",
-            "pool_differ": "",
-            "log_file": "none text",
-            "solver_options": "none",
-            "dask": "none text",
-            "progress": "truth",
-            "on_progress": "none class",
-            "on_stage": "none class",
-            "interrupt": "none",
-            "parameters": "none",
-        },
+        formulation="",
+        method="",
+        gap="",
+        pool_loss="none",
+        pool_differ="",
+        log_file="none text",
+        dask="none text",
     ),
-    "solved_table": (
-        km.solved_table,
-        {"problem": PROBLEM, "model": km.build_model(PROBLEM)},
-        {"problem": "", "model": "", "formulation": "none", "bound_seconds": "whole float"},
-    ),
-    "write_result": (
-        km.write_result,
-        {"result": km.solve(PROBLEM), "folder": "@"},
-        {"result": "", "folder": "text"},
-    ),
-    "exclude": (km.exclude, {"model": solved_model()}, {"model": "", "rows": "none", "differ": ""}),
-    "solve_model": (
+    "solved_table": call(km.solved_table, {"problem": PROBLEM, "model": km.build_model(PROBLEM)}),
+    "write_result": call(km.write_result, {"result": km.solve(PROBLEM), "folder": "@"}, folder="text"),
+    "exclude": call(km.exclude, {"model": solved_model()}),
+    "solve_model": call(
         km.solve_model,
         {"problem": PROBLEM, "model": km.build_model(PROBLEM)},
-        {
-            "problem": "",
-            "model": "",
-            "solver": "",
-            "formulation": "",
-            "time_limit": "none whole float",
-            "threads": "whole",
-            "seed": "whole",
-            "gap": "",
-            "log_file": "none text",
-            "node_limit": "none whole",
-            "start": "none",
-            "solver_options": "none",
-            "progress": "truth",
-            "on_progress": "none class",
-            "on_stage": "none class",
-            "interrupt": "none",
-            "lazy": "none",
-            "cuts": "none",
-        },
+        formulation="",
+        gap="",
+        log_file="none text",
     ),
-    "compare": (
-        km.compare,
-        {"problem": PROBLEM, "methods": ["greedy"]},
-        {
-            "problem": "",
-            "methods": "none",
-            "released": "none",
-            "partitions": "none",
-            "boxes": "truth",
-            "time_limit": "none whole float",
-            "threads": "whole",
-            "seed": "whole",
-            "on_method": "none class",
-            "missing_keys": "",
-            "row_id": "none text",
-        },
+    "compare": call(km.compare, {"problem": PROBLEM, "methods": ["greedy"]}, row_id="none text"),
+    "write_table": call(
+        km.write_table, {"table": FRAME, "database": Path(tempfile.mkdtemp()) / "t.db", "name": "t"}, table="frame"
     ),
-    "write_table": (
-        km.write_table,
-        {"table": FRAME, "database": Path(tempfile.mkdtemp()) / "t.db", "name": "t"},
-        {"table": "frame", "database": "", "name": "text"},
+    "sweep": call(km.sweep, {"problem": PROBLEM, "k": [2]}, k="none", l="none", t="none", method=""),
+    "FullDomain": call(km.FullDomain, {}),
+    "solve_full_domain": call(km.solve_full_domain, {"table": TABLE, "privacy": km.KAnonymity(2)}),
+    "boxes": call(km.boxes, {"result": km.solve(PROBLEM)}),
+    "attack": call(km.attack, {"problem": PROBLEM, "released": km.solve(PROBLEM).table}),
+    "inspect": call(
+        km.inspect, {"table": FRAME}, table="frame", drop=COLUMNS, population="none frame", missing_values="text"
     ),
-    "sweep": (
-        km.sweep,
-        {"problem": PROBLEM, "k": [2]},
-        {
-            "problem": "",
-            "k": "none",
-            "l": "none",
-            "t": "none",
-            "method": "",
-            "baselines": "",
-            "time_limit": "none whole float",
-            "threads": "whole",
-            "seed": "whole",
-            "processes": "whole",
-            "dask": "none",
-            "known": "",
-            "progress": "truth",
-            "on_run": "none class",
-            "weights": "none",
-        },
-    ),
-    "FullDomain": (
-        km.FullDomain,
-        {},
-        {
-            **{"hierarchies": "", "suppression_limit": "", "objective": "", "weights": "", "level_costs": ""},
-            **{"costs": "", "levels": ""},
-        },
-    ),
-    "solve_full_domain": (
-        km.solve_full_domain,
-        {"table": TABLE, "privacy": km.KAnonymity(2)},
-        {"table": "table", "privacy": "", "asked": "none"},
-    ),
-    "boxes": (km.boxes, {"result": km.solve(PROBLEM)}, {"result": "", "groups": "none"}),
-    "attack": (
-        km.attack,
-        {"problem": PROBLEM, "released": km.solve(PROBLEM).table},
-        {"problem": "", "released": "", "exact": "truth", "time_limit": "whole float"},
-    ),
-    "inspect": (
-        km.inspect,
-        {"table": FRAME},
-        {
-            "table": "frame",
-            "quasi_identifiers": "none",
-            "sensitive": "none",
-            "identifying": "none",
-            "keep": "none",
-            "drop": "none whole text",
-            "query": "none",
-            "k": "",
-            "population": "none frame",
-            "delimiter": "none",
-            "encoding": "none",
-            "missing_values": "text",
-            "symbol": "text",
-            "unit": "none",
-            "count": "none",
-            "weight": "none",
-            "header": "truth",
-            "missing": "",
-        },
-    ),
-    "measure": (
-        km.measure,
-        {"problem": PROBLEM, "anonymized": FRAME},
-        {
-            "problem": "",
-            "anonymized": "frame",
-            "missing_keys": "",
-            "row_id": "none",
-            "partition": "none",
-            "weight": "none",
-        },
-    ),
-    "write_model": (
-        km.write_model,
-        {"problem": PROBLEM, "path": "nowhere.toml"},
-        {"problem": "", "path": "", "solver": "none"},
-    ),
-    "write_report": (
+    "measure": call(km.measure, {"problem": PROBLEM, "anonymized": FRAME}, anonymized="frame"),
+    "write_model": call(km.write_model, {"problem": PROBLEM, "path": "nowhere.toml"}),
+    "write_report": call(
         km.write_report,
         {"result": km.solve(PROBLEM), "path": "nowhere/report.html"},
-        {"result": "", "path": "text", "sample": "", "before_after": "", "title": "", "author": ""},
+        path="text",
+        sample="",
+        before_after="",
+        title="",
+        author="",
     ),
-    "find_quasi_identifiers": (
-        km.find_quasi_identifiers,
-        {"table": FRAME},
-        {
-            "table": "frame table",
-            "columns": "none",
-            "k": "whole",
-            "reading": "",
-            "every": "truth",
-            "solver": "",
-            "fewest": "truth",
-        },
-    ),
-    "check_certificate": (
-        km.check_certificate,
-        {"problem": PROBLEM, "certificate": {}},
-        {"problem": "", "certificate": ""},
-    ),
-    "verify": (
-        km.verify,
-        {"problem": PROBLEM, "anonymized": FRAME},
-        {
-            "problem": "",
-            "anonymized": "frame",
-            "partition": "none",
-            "distances": "none",
-            "cells": "",
-            "missing_keys": "",
-            "row_id": "none",
-            "minimal": "truth",
-        },
-    ),
+    "find_quasi_identifiers": call(km.find_quasi_identifiers, {"table": FRAME}, table="frame table"),
+    "check_certificate": call(km.check_certificate, {"problem": PROBLEM, "certificate": {}}),
+    "verify": call(km.verify, {"problem": PROBLEM, "anonymized": FRAME}, anonymized="frame"),
 }
-DISTANCES: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
-    "HierarchicalDistance": (HierarchicalDistance, {}, {"hierarchy": ""}),
-    "MatrixDistance": (
-        MatrixDistance,
-        {"values": ["u", "v"], "matrix": [[0, 1], [1, 0]]},
-        {"values": "", "matrix": ""},
-    ),
-    "OrderedDistance": (OrderedDistance, {}, {"order": "none"}),
+DISTANCES: dict[str, Call] = {
+    "HierarchicalDistance": call(HierarchicalDistance, {}),
+    "MatrixDistance": call(MatrixDistance, {"values": ["u", "v"], "matrix": [[0, 1], [1, 0]]}, internal="source"),
+    "OrderedDistance": call(OrderedDistance, {}, internal="source"),
 }
 # what the package makes itself, errors, and what is no function
 MADE = {
-    "CandidateReduction",
-    "GroupCost",
-    "ModelSize",
-    "Relaxation",
-    "Attack",
-    "Applied",
-    "Assignment",
-    "Comparison",
-    "Sweep",
-    "SweepRow",
-    "FullDomainResult",
-    "Inspection",
-    "Metrics",
-    "ModelFile",
-    "QuasiIdentifiers",
-    "Report",
-    "Requirement",
-    "Result",
-    "RowTypes",
-    "Session",
-    "SolverAdapter",
-    "Estimate",
-    "Known",
-    "Phase",
-    "datasets",
-}
-MADE |= {"distances"}
+    "CandidateReduction", "GroupCost", "ModelSize", "Relaxation", "Attack", "Applied", "Assignment", "Comparison",
+    "Sweep", "SweepRow", "FullDomainResult", "Inspection", "Metrics", "ModelFile", "QuasiIdentifiers", "Report",
+    "Requirement", "Result", "RowTypes", "Session", "SolverAdapter", "Estimate", "Known", "Phase", "datasets",
+    "distances",
+}  # fmt: skip

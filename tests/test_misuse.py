@@ -31,13 +31,6 @@ def test_every_public_name_is_tried_with_every_argument() -> None:
         name for name in km.__all__ if inspect.isclass(getattr(km, name)) and issubclass(getattr(km, name), Exception)
     }
     assert {name.partition(".")[0] for name in CALLS} | MADE | errors == set(km.__all__)
-    # what readers give, for messages
-    own = {"source", "fmt", "space", "keys", "csv", "read_seconds", "own_names", "rows", "kind"}
-    for name, (function, _, arguments) in CALLS.items():
-        named = inspect.signature(function).parameters.items()
-        takes = {each for each, kind in named if each not in own and kind.kind is not kind.VAR_KEYWORD}
-        if name not in ("Table", "Hierarchies.read", "PatternMask.read"):  # their other arguments go on as they are
-            assert takes <= set(arguments), name
 
 
 @pytest.mark.parametrize(("function", "given", "argument", "taken"), CASES)
