@@ -1,5 +1,7 @@
-"""A requirement is added by a class, the verifier's own definition and one line: to a copy of the package, as two files
-and a line of its list, or by a script, which registers both. All else follows from what the class declares."""
+"""Requirements that are added: to a copy of the package by a class and one line, and in a script.
+
+What every part of the package makes of them is judged by brute force.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,8 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Callable
 from fractions import Fraction
 from html import unescape
 from pathlib import Path
@@ -17,7 +21,8 @@ from typing import Any
 
 import pytest
 from oracle import optimum
-from places import ROOT
+from places import ROOT, TESTS
+from present import present
 
 PACKAGE = ROOT / "kanon_milp"
 ROWS = [("30", "x"), ("30", "x"), ("30", "x"), ("30", "x"), ("30", "x"), ("40", "y"), ("40", "y"), ("40", "x")]
@@ -205,3 +210,51 @@ def test_a_class_a_definition_and_a_line(way: str, tmp_path: Path) -> None:
         "swept": [[2, best[2]], [3, best[3]]],
         "columns": ["k", "risk", "journalist_risk", "l", "t", "most"],
     }
+
+
+OWN_SCRIPT = TESTS / "own_requirement.py"
+PEOPLE = [
+    ("30", "x", "p"), ("30", "x", "p"), ("30", "x", "p"), ("30", "x", "q"), ("30", "x", "r"),
+    ("40", "y", "q"), ("40", "y", "r"), ("40", "x", "p"),
+]  # fmt: skip
+CELLS = [row[:2] for row in PEOPLE]
+
+
+def at_most_three(rows: tuple[int, ...]) -> bool:
+    return len(rows) <= 3
+
+
+def no_more_than_half(rows: tuple[int, ...]) -> bool:
+    return 2 * max(Counter(PEOPLE[row][2] for row in rows).values()) <= len(rows)
+
+
+def by_script(asked: str, folder: Path) -> dict[str, Any]:
+    (folder / "people.csv").write_text("age,city,job\n" + "".join(",".join(row) + "\n" for row in PEOPLE))
+    command = [sys.executable, str(OWN_SCRIPT), str(folder), asked]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize(("asked", "judge"), [("most", at_most_three), ("half", no_more_than_half)])
+@pytest.mark.processes
+def test_a_requirement_in_a_script(tmp_path: Path, asked: str, judge: Callable[[tuple[int, ...]], bool]) -> None:
+    """Two solvers find the optimum, the exported file has it, the verifier asks the requirement itself."""
+    expected = optimum(CELLS, 2, requirement=judge)
+    assert expected != optimum(CELLS, 2)
+    found = by_script(asked, tmp_path)
+    assert found["objectives"] == [expected, expected]
+    assert found["exported"] == expected
+    assert found["verified"] is True
+    assert found["refused"] is False or asked == "half"
+    # a certificate is about the requirements that it can state, and leaves this one out
+    valid, bound, statement = found["certified"]
+    assert valid
+    assert 0 < Fraction(bound) <= present(optimum(CELLS, 2))
+    assert statement.startswith("no 2-anonymous table suppresses fewer than")
+    assert found["stated"] == ["k_anonymity"]
+    assert found["hybrid"] == expected
+    # what bounds may know is what the requirement says of itself
+    assert found["known to bounds"] == ([[0.0, 0.5] * 3] if asked == "half" else [])
+    assert asked == "half" or found["largest"] <= 3
