@@ -213,8 +213,8 @@ def _verified(
 ) -> Result:
     """The table of a point, verified, with a bound of our own. where: the point comes from, for errors."""
     problem, linear = declared.prepared.problem, declared.arrays.linear
-    if not declared.own:  # of our own models the verifier knows all that the point must satisfy
-        _check_point(where, found, linear)
+    # the verifier knows the constraints of our own models, and says what of a table they refuse
+    _check_point(where, found, linear, constraints=not declared.own)
     with clock.step("assign"):
         assignment = _assignment(where, found, declared)
         release = expand(declared.prepared.before, declared.prepared.restore(assignment))
@@ -334,18 +334,15 @@ def _check_objective(path: Path, found: SolutionFile, declared: DeclaredModel) -
         )
 
 
-def _check_point(where: str, found: SolutionFile, model: LinearModel) -> None:
+def _check_point(where: str, found: SolutionFile, model: LinearModel, *, constraints: bool) -> None:
     """Refuse a point that is none of the model, naming the constraint or variable that it is farthest from."""
     x, activity = found.x, model.A @ found.x
     integrality = np.where(model.integer, np.abs(x - np.round(x)), 0.0)
     of_variables = np.maximum(np.maximum(model.lower - x, x - model.upper), integrality)
     of_constraints = np.maximum(model.constraint_lower - activity, activity - model.constraint_upper)
     tolerance = _VIOLATION * max(1.0, float(np.abs(x).max(initial=0.0)))
-    variables, constraints = names_in_file(model)
-    for kind, names, violation in (
-        ("variable", variables, of_variables),
-        ("constraint", constraints, of_constraints),
-    ):
+    violations = {"variable": of_variables, "constraint": of_constraints if constraints else np.zeros(0)}
+    for (kind, violation), names in zip(violations.items(), names_in_file(model), strict=True):
         if len(violation) and violation.max() > tolerance:
             worst = int(violation.argmax())
             amiss = f"{kind} {names[worst]} is violated by {violation[worst]:g}; was it made for another model?"
@@ -365,10 +362,11 @@ def _assignment(where: str, found: SolutionFile, declared: DeclaredModel) -> Ass
     """The rows of each pair: as they are where they are integers, else the row assignment that `solve` would make."""
     instance, model, arrays = declared.prepared.instance, declared.model, declared.arrays
     x = arrays.values_of(list(model.assign.values()), found.x)
-    if len(x) and (np.abs(x).max() > declared.prepared.problem.table.n + 0.5 or x.min() < -_FRACTIONAL):
-        raise InputError(f"{where}: a group would get more rows than the table has, or a negative number")
     fractional = bool(len(x)) and float(np.abs(x - np.round(x)).max()) > _FRACTIONAL
+    placed = np.bincount(instance.candidates.members, weights=x, minlength=instance.types.count)
     try:
+        if (np.abs(placed - instance.types.counts) > _VIOLATION * instance.types.counts).any():
+            raise SolverError("the numbers of rows do not place each row of the table exactly once")
         if not fractional:
             return Assignment.from_pairs(instance, np.round(x).astype(np.int64))
         if not (instance.problem.network and declared.own):

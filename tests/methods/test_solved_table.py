@@ -79,10 +79,16 @@ def test_values_that_are_no_table_are_refused() -> None:
     solved(model)
     pair = next(pair for pair in model.PAIRS if model.assign[pair].value)
     before = model.assign[pair].value
-    for value, said in ((before - 1, "no table can be made of it"), (99.0, "more rows than the table has")):
+    for value, said in ((before - 1, "no table can be made of it"), (99.0, r"variable assign\S+ is violated by")):
         model.assign[pair].set_value(value, skip_validation=True)
         with pytest.raises(km.InputError, match=said):
             km.solved_table(PROBLEM, model)
+    model.assign[pair].set_value(before)
+    for shift, said in ((0.5, "must be an integer"), (1.0, "is violated by 1")):  # all values are too large
+        for variable in (free := model.clone()).component_data_objects(pyo.Var):
+            variable.set_value(pyo.value(variable) + shift, skip_validation=True)
+        with pytest.raises(km.InputError, match=f"this is not a solution of the model: variable .*{said}"):
+            km.solved_table(PROBLEM, free)
     model.assign[pair].set_value(math.nan, skip_validation=True)
     with pytest.raises(km.InputError, match="no value that is a number"):
         km.solved_table(PROBLEM, model)
