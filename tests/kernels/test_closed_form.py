@@ -1,4 +1,4 @@
-"""The cheapest groups of candidates, against all groups of a few rows."""
+"""Cheapest groups of candidates, groups of two and three rows, and pairs within a limit: against all groups."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kanon_milp.kernels.closed_form import add_cheapest, different_values, subproblems
-from kanon_milp.kernels.covers import ordered_covers
+from kanon_milp.kernels.covers import ordered_covers, pairs_within
+from kanon_milp.kernels.matching import groups_within
 from kanon_milp.system.arrays import Ints, Ints32
 
 NEVER = 1 << 40
@@ -123,3 +124,81 @@ def test_the_cheapest_rows(kind: Any, types: list[tuple[int, int]], need: int) -
         assert value == sum(single[:need])
         assert rows[items[:entries]].sum() == need + over
         assert keys[:entries].tolist() == sorted(reduced[items[:entries]].tolist())
+
+
+FEW = 5
+PLENTY = 1 << 40
+
+numbers_of_types = st.lists(st.integers(-3, 9), min_size=FEW, max_size=FEW)
+covers_of_candidates = st.lists(st.sets(st.integers(0, FEW - 1), min_size=1), min_size=1, max_size=4)
+
+
+@given(covers_of_candidates, numbers_of_types, st.booleans(), st.integers(-5, 30), st.data())
+def test_they_are_all_groups_within_the_limit(
+    covers: list[set[int]], multipliers: list[int], differ: bool, limit: int, data: st.DataObject
+) -> None:
+    counts = data.draw(st.lists(st.integers(1, 3), min_size=FEW, max_size=FEW))
+    value = data.draw(st.lists(st.integers(0, 2), min_size=FEW, max_size=FEW))
+    numbers = st.lists(st.integers(0, 9), min_size=len(covers), max_size=len(covers))
+    flags = st.lists(st.booleans(), min_size=len(covers), max_size=len(covers))
+    cost, alone = data.draw(numbers), [False] * len(covers) if differ else data.draw(flags)
+    indptr = np.cumsum([0, *map(len, covers)]).astype(np.int64)
+    members = np.array([i for each in covers for i in sorted(each)], np.int32)
+    arguments = (
+        indptr, members, np.array(cost), np.array(alone), np.array(counts), np.array(multipliers),
+        np.array(value if differ else [], np.int64), limit,
+    )  # fmt: skip
+    rows, candidate, complete = groups_within(*arguments, PLENTY, PLENTY)
+    found = [(g, *sorted(i for i in each if i >= 0)) for g, each in zip(candidate.tolist(), rows.tolist(), strict=True)]
+    expected = [
+        (g, *group)
+        for g, cover in enumerate(covers)
+        for size in ((1,) if alone[g] else (2, 3))
+        for group in itertools.combinations_with_replacement(sorted(cover), size)
+        if all(group.count(i) <= counts[i] for i in group)
+        if not differ or len({value[i] for i in group}) == size
+        if sum(cost[g] - multipliers[i] for i in group) <= limit
+    ]
+    assert complete
+    assert sorted(found) == sorted(expected)
+    some, _, all_there = groups_within(*arguments, 3, PLENTY)
+    assert all_there <= (len(some) == len(expected))
+    assert {tuple(each) for each in some.tolist()} <= {tuple(each) for each in rows.tolist()}
+
+
+def test_more_groups_than_there_is_room_for_at_first() -> None:
+    types = 40
+    rows, candidate, complete = groups_within(
+        np.array([0, types]), np.arange(types, dtype=np.int32), np.array([1]), np.array([False]),
+        np.ones(types, np.int64), np.zeros(types, np.int64), np.empty(0, np.int64), 3, PLENTY, PLENTY,
+    )  # fmt: skip
+    assert complete
+    assert len(rows) == len(candidate) == types * (types - 1) // 2 + types * (types - 1) * (types - 2) // 6
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 2), st.integers(-4, 8), st.integers(0, 1)), min_size=1, max_size=4),
+    st.integers(1, 4), st.integers(1, 2), st.integers(-10, 30), st.booleans(),
+)  # fmt: skip
+def test_a_pair_of_a_group_within_the_limit_stays(
+    types: list[tuple[int, int, int]], least: int, presence: int, most: int, opened: bool
+) -> None:
+    counts, reduced, value = (np.array(each, np.int64) for each in zip(*types, strict=True))
+    cover = np.lexsort((reduced, value)).astype(np.int32)
+    groups = [
+        group
+        for group in itertools.product(*(range(n + 1) for n in counts))
+        if sum(group) >= least and len({v for v, x in zip(value, group, strict=True) if x}) >= presence
+    ]
+    if not groups:
+        return
+    phi = min(int(np.array(group) @ reduced) for group in groups)
+    found = np.zeros(len(types), np.bool_)
+    pairs_within(
+        np.array([0, len(types)]), cover, np.array([20]), np.array([opened]), np.array([phi]), np.array([most]),
+        counts, 20 - reduced, value, found,
+    )  # fmt: skip
+    for at, i in enumerate(cover.tolist()):
+        cheapest = min((int(np.array(group) @ reduced) for group in groups if group[i]), default=most + 1)
+        assert found[at] or not opened or cheapest > most
+    assert found.any() <= (opened and phi <= most)

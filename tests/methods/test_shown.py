@@ -1,19 +1,24 @@
-"""What notebooks show of tables, problems and results: names and numbers, and no cell. Results as rows and charts."""
+"""What notebooks and terminals show: names and numbers, and no cell; the live line, gone at the end."""
 
 from __future__ import annotations
 
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import polars as pl
 import pytest
+from rich.console import Console
 
 import kanon_milp as km
+from kanon_milp.methods import progress
+from kanon_milp.methods.progress import Line
 from kanon_milp.methods.tracker import PhaseRun
 from kanon_milp.presolve import preparation
 from kanon_milp.problem.exact import in_words
+from kanon_milp.solvers import Progress
 from kanon_milp.studies.output import described
 from kanon_milp.studies.pages.wording import marks, proof_sentence
 from kanon_milp.system.text_tables import amount
@@ -174,3 +179,78 @@ def test_no_result_of_limits_says_two_things(objective: Any, limits: dict[str, A
     problem = km.Problem(km.Table.from_frame(frame, ["a", "b"]), km.KAnonymity(2), objective=objective, **limits)
     for given in ({}, {"time_limit": 1e-3}, {"method": "milp", "gap": 0.5}):
         check_words(km.solve(problem, **given))
+
+
+FRAME = pl.DataFrame({"age": ["1", "2", "2", "3", "4", "4"], "sex": list("fmmffm")})
+PROBLEM = km.Problem(km.Table.from_frame(FRAME, ["age", "sex"]), km.KAnonymity(2))
+
+
+class Shown:
+    """The display of IPython, which keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.seen: list[dict[str, str]] = []
+
+    def display(self, data: dict[str, str], **options: Any) -> Shown:
+        assert options == {"raw": True, "display_id": True}
+        self.seen.append(data)
+        return self
+
+    def update(self, data: dict[str, str], *, raw: bool) -> None:
+        assert raw
+        self.seen.append(data)
+
+
+@pytest.fixture
+def notebook(monkeypatch: pytest.MonkeyPatch) -> Shown:
+    shown, module = Shown(), ModuleType("IPython.display")
+    module.display = shown.display  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "IPython.display", module)
+    monkeypatch.setattr(progress, "Console", lambda **options: Console(force_jupyter=True, **options))
+    monkeypatch.setattr(progress, "A_SECOND", 200)
+    return shown
+
+
+def test_the_line_says_what_is_known() -> None:
+    line = Line("highs")
+    line.stage("solve")
+    line.progress(Progress(1.0, 1250.0, 1000.0))
+    assert line.__rich__().plain.endswith(" s  solving (highs)  incumbent 1,250  bound 1,000  gap 20.00 %")
+
+
+def test_a_notebook_has_a_line_that_is_gone_at_the_end(notebook: Shown) -> None:
+    stages: list[str] = []
+    result = km.solve(PROBLEM, progress=True, on_stage=stages.append)
+    assert result.is_optimal
+    assert "verify" in stages
+    assert " s  " in notebook.seen[0]["text/plain"]
+    assert notebook.seen[0]["text/html"].startswith("<pre")
+    assert notebook.seen[-1] == {"text/plain": "", "text/html": ""}
+
+
+def test_models_and_sweeps_have_one_too(notebook: Shown) -> None:
+    assert km.solve_model(PROBLEM, km.build_model(PROBLEM), progress=True).is_optimal
+    assert len(notebook.seen) >= 2
+    notebook.seen.clear()
+    asked: list[str] = []
+    km.sweep(PROBLEM, k=[2, 3], progress=True, on_run=lambda *_: asked.append(notebook.seen[-1]["text/plain"]))
+    assert len(asked) == 2
+    assert notebook.seen[-1]["text/plain"] == ""
+
+
+def test_an_error_ends_the_line(notebook: Shown) -> None:
+    with pytest.raises(ZeroDivisionError), progress.live(True):
+        raise ZeroDivisionError
+    assert notebook.seen[-1]["text/plain"] == ""
+
+
+def test_without_a_terminal_nothing_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert km.solve(PROBLEM, progress=True).is_optimal
+    assert capsys.readouterr() == ("", "")
+    with progress.live(True) as line:
+        assert line is None
+
+
+def test_progress_is_true_or_false() -> None:
+    with pytest.raises(km.InputError, match="progress"):
+        km.solve(PROBLEM, progress=lambda *_: None)  # type: ignore[arg-type]

@@ -1,11 +1,13 @@
-"""A table to start with: the result is no worse, whatever the method, and what is no such table has no effect."""
+"""A table to start with, given or found first: the result is no worse, and what is no such table has no effect."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import pytest
-from census import census
+from census import census, census_problem
 from effort import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -14,6 +16,8 @@ from sensitive_cases import SensitiveCase, sensitive_cases
 from strategies import Case, cases
 
 import kanon_milp as km
+from kanon_milp.methods import hybrid, started
+from kanon_milp.methods.outcome import Outcome
 from kanon_milp.presolve.partition import assignment_of_groups
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.system.clock import Clock
@@ -119,3 +123,37 @@ def test_groups_that_no_pattern_makes_alike_are_told() -> None:
     result = km.solve(problem, start=[0] * 20)
     assert result.is_optimal
     assert "(no pattern makes the rows of some group alike)" in result.message
+
+
+SLOW = {"good_table.pairs": 0, "good_table.pair_seconds": 1e9}
+
+
+def test_the_model_goes_on_where_the_search_has_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hybrid, "solve_hybrid", lambda session: session.end(Outcome().stopped("time_limit")))
+    monkeypatch.setattr(started, "too_long", lambda *_: "")
+    assert km.solve(census_problem(30, 3), method="milp", time_limit=600, parameters=SLOW).is_optimal
+
+
+def test_a_model_that_cannot_be_declared_leaves_the_time_to_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = census_problem(400, 5)
+    monkeypatch.setattr(started, "too_long", lambda *_: "it would take too long")
+    greedy = km.solve(problem, method="greedy")
+    result = km.solve(problem, method="milp", time_limit=20, gap=0.05, parameters=SLOW)
+    assert result.verified
+    assert result.objective is not None
+    assert greedy.objective is not None
+    assert result.objective < greedy.objective
+    assert result.message.endswith("it would take too long")
+    assert result.solver.method == "milp"
+    assert result.solver.options == replace(result.solver.options, time_limit=20, gap=0.05)
+
+
+def test_without_a_time_limit_there_is_one_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(_session: Any) -> km.Result:
+        raise AssertionError
+
+    monkeypatch.setattr(hybrid, "solve_hybrid", never)
+    assert km.solve(census_problem(30, 3), method="milp", parameters=SLOW).is_optimal
+    assert km.solve(
+        census_problem(30, 3), method="milp", time_limit=600, node_limit=1_000_000, parameters=SLOW
+    ).is_optimal

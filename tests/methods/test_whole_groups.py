@@ -1,19 +1,25 @@
-"""Costs of whole groups from the problem to the verified table, against all partitions."""
+"""Costs of whole groups, also a user's, from the problem to the verified table, against all partitions; as models."""
 
 from __future__ import annotations
 
+import json
 import os
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import highspy
 import numpy as np
 import polars as pl
+import pyomo.environ as pyo
 import pytest
+from command_line import run
 from effort import examples
 from group_cases import GroupCase, group_cases, least
 from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 from present import present
 
 import kanon_milp as km
@@ -23,7 +29,7 @@ from kanon_milp.heuristics.microaggregation import mdav, scaled
 from kanon_milp.methods import registry
 from kanon_milp.presolve.boxes import BoxCosts
 from kanon_milp.presolve.whole_groups import GroupInstance
-from kanon_milp.problem.group_costs import NumericCost
+from kanon_milp.problem.group_costs import GROUP_COSTS, NumericCost
 from kanon_milp.problem.group_costs.boxes import BoxPenalty
 from kanon_milp.solvers import SolverOptions, StopReason
 from kanon_milp.solvers.checked import solve_checked
@@ -378,3 +384,185 @@ def test_groups_of_different_values_are_searched() -> None:
         sized = km.solve(replace(problem, privacy=[km.PSensitivity(3)], recoding=other), method="search", time_limit=5)
         assert "the bound is that of groups of at least 3 rows; what else is required" in sized.message
         assert sized.verified
+
+
+FRAME = pl.DataFrame({"a": [1, 1, 2, 5, 5, 6, 9], "b": [3, 4, 3, 3, 9, 8, 8]})
+TABLE = km.Table.from_frame(FRAME, ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("recoding", "formulation"),
+    [(km.Microaggregation(), "strong"), (km.Microaggregation(), "compact"), (km.Boxes(), "strong")],
+)
+def test_another_solver_finds_the_same(recoding: Any, formulation: str, tmp_path: Path) -> None:
+    problem = km.Problem(TABLE, km.KAnonymity(3), recoding)
+    best = km.solve(problem, method="milp").require_optimal()
+    km.export_model(problem, tmp_path / "m.mps", formulation=formulation)
+    solver = highspy.Highs()
+    solver.silent()
+    solver.readModel(str(tmp_path / "m.mps"))
+    solver.run()
+    assert solver.getObjectiveValue() == pytest.approx(best.objective)
+    solver.writeSolution(str(tmp_path / "m.sol"), 0)
+    found = km.import_solution(problem, tmp_path / "m.sol")
+    assert (found.exact_objective, found.proof, found.verified) == (best.exact_objective, "none", True)
+    model = km.build_model(problem, formulation)
+    with pytest.raises(km.InputError, match="has no value that is a number"):
+        km.solved_table(problem, model)
+    pyo.SolverFactory("appsi_highs").solve(model)
+    loaded = km.solved_table(problem, model)
+    assert (loaded.exact_objective, loaded.proof, loaded.verified) == (best.exact_objective, "none", True)
+    size, linear = km.model_size(problem, formulation), to_arrays(model).linear
+    assert (size.variables, size.constraints) == (linear.variables, linear.constraints)
+    pairs = len(model.assign) if formulation == "compact" else sum(len(model.members[g]) for g in model.GROUPS)
+    assert size.pairs == pairs
+    with pytest.raises(km.InputError, match=r"map of names is of another"):
+        km.import_solution(
+            km.Problem(TABLE, km.KAnonymity(2), recoding), tmp_path / "m.sol", names=tmp_path / "m.mps.names.csv"
+        )
+    with pytest.raises(km.InputError, match="no reductions"):
+        km.export_model(problem, tmp_path / "m.mps", reduced=True)
+
+
+def test_a_changed_model_proves_nothing_of_the_problem() -> None:
+    problem = km.Problem(TABLE, km.KAnonymity(2), km.Microaggregation())
+    best = km.solve(problem, method="milp").require_optimal()
+    model = km.build_model(problem)
+    found = km.solve_model(problem, model)
+    assert found.exact_objective == best.exact_objective
+    assert found.is_optimal
+    assert sum(pyo.value(model.choose[g]) for g in model.GROUPS) == 3
+    with_more = km.build_model(problem)
+    with_more.apart = pyo.Constraint(
+        expr=sum(with_more.choose[g] for g in with_more.GROUPS if {1, 2} <= set(with_more.members[g])) == 0
+    )
+    changed = km.solve_model(problem, with_more)
+    assert changed.verified
+    assert changed.proof == "none"
+    assert "the model was changed" in changed.message
+    assert changed.exact_objective is not None
+    assert best.exact_objective is not None
+    assert changed.exact_objective >= best.exact_objective
+    assert present(changed.groups)[0] != present(changed.groups)[1]
+    with pytest.raises(km.InputError, match="its groups differ"):
+        km.solve_model(km.Problem(TABLE, km.KAnonymity(3), km.Microaggregation()), model)
+
+
+def test_from_the_command_line(tmp_path: Path) -> None:
+    FRAME.write_csv(tmp_path / "t.csv")
+    asked = ["--data", tmp_path / "t.csv", "--qi", "a,b", "--k", "3", "--recoding", "boxes"]
+    assert run("export", *asked, "--to", tmp_path / "m.mps").returncode == 0
+    assert "rows 1 2 3 of the table are a group" in (tmp_path / "m.mps.names.csv").read_text()
+    solver = highspy.Highs()
+    solver.silent()
+    solver.readModel(str(tmp_path / "m.mps"))
+    solver.run()
+    solver.writeSolution(str(tmp_path / "m.sol"), 0)
+    done = run("import", tmp_path / "m.sol", *asked, "--out", tmp_path / "out", "--json")
+    assert done.returncode == 4, done.stderr
+    assert json.loads(done.stdout)["verified"] is True
+
+
+@dataclass(frozen=True, eq=False)
+class Ranges(km.GroupCost):
+    """The sum of the ranges of groups; they are released as their smallest and largest values."""
+
+    table: km.Table
+    columns: tuple[str, ...]
+    weights: Mapping[str, Fraction]
+
+    name = "ranges"
+
+    def exact(self, rows: Any) -> Fraction:
+        found = Fraction(0)
+        for name in self.columns:
+            values = [int(self.table.keys[name][int(row)]) for row in rows]
+            found += self.weights[name] * (max(values) - min(values))
+        return found
+
+    def lower_bound(self, rows: Any) -> Fraction:
+        return self.exact(rows)
+
+    def release(self, group: Any) -> dict[str, pl.Series]:
+        frame = self.table.keys.select(pl.col(self.columns).cast(pl.Int64), g=pl.Series(group))
+        return {
+            name: frame.select(
+                pl.format("{}..{}", pl.col(name).min().over("g"), pl.col(name).max().over("g"))
+            ).to_series()
+            for name in self.columns
+        }
+
+
+@pytest.fixture(autouse=True)
+def registered() -> Iterator[None]:
+    km.register_group_cost(Ranges)
+    yield
+    del GROUP_COSTS["ranges"]
+
+
+def problem_of(cells: Sequence[Sequence[int]], k: int = 2) -> km.Problem:
+    frame = pl.DataFrame({"a": [a for a, _ in cells], "b": [b for _, b in cells]})
+    recoding = km.Microaggregation(cost="ranges", weights={"b": "1/3"})
+    return km.Problem(km.Table.from_frame(frame, ["a", "b"]), km.KAnonymity(k), recoding)
+
+
+@given(st.lists(st.tuples(st.integers(-3, 9), st.integers(0, 4)), min_size=2, max_size=6), st.integers(2, 3))
+@settings(max_examples=examples(200, 3))
+def test_methods_agree_with_all_partitions(cells: list[tuple[int, int]], k: int) -> None:
+    def cost(rows: Sequence[int]) -> Fraction:
+        a, b = ([cells[i][j] for i in rows] for j in (0, 1))
+        return max(a) - min(a) + Fraction(max(b) - min(b), 3)
+
+    best, problem = least(len(cells), cost, lambda rows: len(rows) >= k), problem_of(cells, k)
+    for method in ("milp", "k_member", "auto"):
+        result = km.solve(problem, method=method)
+        if best is None:
+            assert result.proof == "infeasible"
+            continue
+        assert result.verified, (result.message, result.report)
+        assert result.exact_objective is not None
+        assert result.exact_objective >= best
+        assert result.exact_bound is None or result.exact_bound <= best
+        if method == "milp":
+            assert result.require_optimal().exact_objective == best
+            assert "group cost ranges" in result.backed_by
+        assert km.verify(problem, result.table).cost == result.exact_objective
+        assert result.as_dict()["judged_by_their_own_code"] == ['group cost "ranges"']
+
+
+def test_many_rows_have_a_table_and_a_bound_in_time() -> None:
+    rng = np.random.default_rng(5)
+    result = km.solve(problem_of(rng.integers(0, 50, (60, 2)).tolist(), 3), time_limit=1)
+    assert (result.solver.method, result.verified) == ("k_member", True)
+    assert result.exact_bound is None or 0 < result.exact_bound < result.exact_objective  # type: ignore[operator]
+
+
+def test_verifier_refuses_other_cells() -> None:
+    problem = problem_of([(1, 1), (2, 1), (7, 3), (9, 3)])
+    right = pl.DataFrame({"a": ["1..2", "1..2", "7..9", "7..9"], "b": ["1..1", "1..1", "3..3", "3..3"]})
+    assert km.verify(problem, right).cost == 3
+    wrong = right.with_columns(a=pl.Series(["1..2", "1..2", "7..8", "7..8"]))
+    assert "rows 3, 4" in km.verify(problem, wrong).violations[0]
+
+
+def test_what_is_no_cost_is_refused_by_name() -> None:
+    class Half(Ranges):
+        name = "half"
+
+        def exact(self, rows: Any) -> Any:
+            return 0.5
+
+    with pytest.raises(km.InputError, match="is built in"):
+        km.register_group_cost(type("Sse", (Ranges,), {"name": "sse"}))
+    with pytest.raises(km.InputError, match="does not say exact, release"):
+        km.register_group_cost(type("No", (km.GroupCost,), {"name": "no"}))
+    km.register_group_cost(Half)
+    table = problem_of([(1, 1), (2, 1)]).table
+    half = km.Problem(table, km.KAnonymity(2), km.Microaggregation(cost="half"))
+    with pytest.raises(km.InputError, match='group cost "half": exact must return an int or a Fraction'):
+        km.solve(half)
+    del GROUP_COSTS["half"]
+    with pytest.raises(km.InputError, match="standardize and center are not for the group cost ranges"):
+        km.Problem(table, km.KAnonymity(2), km.Microaggregation(cost="ranges", standardize=True))
+    with pytest.raises(km.InputError, match="the group cost ranges nothing is known"):
+        km.solve(problem_of([(1, 1), (2, 1)]), method="mdav")
