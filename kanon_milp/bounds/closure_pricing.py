@@ -9,15 +9,18 @@ they prove nothing, and the ascent goes back.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import Any
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.bounds.dual import NEVER
 from kanon_milp.bounds.parameters import ClosurePricingParameters
-from kanon_milp.bounds.pattern_pricing import PatternPricing, Priced
+from kanon_milp.bounds.pattern_pricing import LONG, PatternPricing, Priced
 from kanon_milp.errors import InputError
 from kanon_milp.kernels.closure_pricing import nearest_costs, price_closures
 from kanon_milp.presolve.closures import Axis, closures_suffice, pricing_suffices, rises, root_instance
@@ -29,18 +32,82 @@ from kanon_milp.system.arrays import Floats, Ints, Ints32
 from kanon_milp.system.limit import NO_LIMIT, Limit
 from kanon_milp.system.parameters import DEFAULT, Parameters
 
+if TYPE_CHECKING:
+    from kanon_milp.heuristics.worker_pool import Pool
+
+PARTS_OF_ROWS = 16  # of a look at sets of rows, for any number of workers
 TOO_MANY = "the multipliers leave too many groups"
 NO_TIME = "the time is over before all groups are priced"
 
 
 def pricing_of(
-    problem: Problem, types: RowTypes, params: Parameters = DEFAULT, limit: Limit = NO_LIMIT
+    problem: Problem,
+    types: RowTypes,
+    params: Parameters = DEFAULT,
+    limit: Limit = NO_LIMIT,
+    pool: Pool | None = None,
 ) -> PatternPricing:
     """By level vectors, or by sets of rows where these are too many: then of closed candidates alone, so that a least
-    number of groups is left out. limit: of all looks at sets of rows."""
+    number of groups is left out. limit: of all looks at sets of rows; pool: as of `PatternPricing`."""
     if priced_by_vectors(problem, types):
-        return PatternPricing(problem, types)
-    return ClosurePricing(replace(problem, min_groups=None), types, params, limit)
+        return PatternPricing(problem, types, pool)
+    return ClosurePricing(replace(problem, min_groups=None), types, params, limit, pool)
+
+
+@dataclass(frozen=True)
+class _Over:
+    """Whether a limit is over; where it is sent, so many seconds later."""
+
+    limit: Limit
+
+    def __call__(self) -> bool:
+        return self.limit.over
+
+    def __reduce__(self) -> tuple[Callable[[float], _Over], tuple[float]]:
+        return _over_in, (self.limit.left,)
+
+
+def _over_in(seconds: float) -> _Over:
+    return _Over(NO_LIMIT.part(seconds))
+
+
+class _Rows(NamedTuple):
+    """What every look at sets of rows needs, as `price_closures` describes it; what bits lose in units."""
+
+    label: Ints32
+    delta: Ints
+    counts: Ints
+    need: int
+    without_top: bool
+    params: ClosurePricingParameters
+
+
+def _priced_closures(
+    v: _Rows, seed: int, until: int, multipliers: NDArray[Any], threshold: float, margin: float, listed: bool,
+    scale: int, added: Any, over: _Over,
+) -> tuple[list[Any], bool, int, Ints, NDArray[Any], Ints, Ints32]:  # fmt: skip
+    """The closed candidates that belong to some row types, by falling multiplier: sums of min(0, φ), whether these are
+    all, and how many sets were looked at; of those listed their bits, φ, the lengths of their covers, and these."""
+    p, kind, order = v.params, multipliers.dtype, np.argsort(-multipliers, kind="stable")
+    delta = v.delta if len(v.delta) == 1 else v.delta[order]
+    label, delta = np.ascontiguousarray(v.label[order]), np.ascontiguousarray(delta * scale, dtype=kind)
+    counts, sets = v.counts[order].astype(kind), p.sets + len(order)
+    costs = int(delta.sum(axis=1).max()) + int(np.abs(multipliers).max() + abs(added)) + 1
+    steps = int(max(min(p.sets, NEVER // (costs * (int(v.counts.sum()) + 1))), 1))
+    sums, seen, pairs, before = [], 0, 0, -1
+    every = [(np.zeros((0, -(-max(label.shape[1], 1) // 32)), np.int64), counts[:0], order[:0], order[:0])]
+    while before < seed < until and seen < sets and pairs <= p.pairs:
+        before = seed
+        total, seed, more, words, phi, indptr, found = price_closures(
+            label, delta, counts, multipliers[order], kind.type(v.need), added, kind.type(threshold), kind.type(margin),
+            listed, v.without_top, seed, until, min(steps, sets - seen), p.pairs - pairs, over,
+        )  # fmt: skip
+        seen += more
+        pairs += len(found)
+        sums.append(total)
+        every.append((words, phi, np.diff(indptr), order[found]))
+    words, phi, length, member = map(np.concatenate, zip(*every, strict=True))
+    return sums, seed >= until, seen, words, phi, length, member.astype(np.int32)
 
 
 class ClosurePricing(PatternPricing):
@@ -50,10 +117,16 @@ class ClosurePricing(PatternPricing):
     """
 
     def __init__(
-        self, problem: Problem, types: RowTypes, params: Parameters = DEFAULT, limit: Limit = NO_LIMIT
+        self,
+        problem: Problem,
+        types: RowTypes,
+        params: Parameters = DEFAULT,
+        limit: Limit = NO_LIMIT,
+        pool: Pool | None = None,
     ) -> None:
         """limit: of all looks; what is not known by then proves nothing. Raises ValueError where closed candidates are
         not enough."""
+        self._begin_looks(pool)
         self._limit = limit
         if not (pricing_suffices(problem) and closures_suffice(problem)):
             raise ValueError("this problem needs candidates that are not closed")
@@ -74,12 +147,10 @@ class ClosurePricing(PatternPricing):
         self._whole = np.unique([*self.places(self._closure_of_all()), *([top] if self._exempt >= 0 else [])])
         self.cell = max(float(self.root.levels.costs.max()) / len(self._axes), 1.0)
         self._limit_groups()
+        # in the order of the kernel
+        label, delta = self._bits[:, self._order], self._delta[:, self._order]
+        self._fixed = _Rows(label, delta, types.counts, int(self.root.least[0]), self._exempt >= 0, self._params)
         self._narrower = 1.0  # times as much as was asked for is listed, so that it is not too much
-
-    def _lines(self, order: Ints, scale: int, kind: np.dtype[Any]) -> NDArray[Any]:
-        """What bits lose, in the order of the kernel, of row types in this order."""
-        rises = self._delta if len(self._delta) == 1 else self._delta[order]
-        return np.ascontiguousarray(rises[:, self._order] * scale, dtype=kind)
 
     def places(self, vectors: NDArray[np.integer[Any]]) -> Ints:
         """Numbers of the level vectors that have the classes of these; of those that were not known, new ones."""
@@ -105,37 +176,25 @@ class ClosurePricing(PatternPricing):
     ) -> tuple[NDArray[Any], Ints32, NDArray[Any], Ints, Ints32]:
         """As by level vectors, with the sums of some sets each. Raises InputError where they are too many, or at
         the limit."""
-        p, kind, t = self._params, multipliers.dtype, self.types.count
-        order = np.argsort(-multipliers, kind="stable")
-        label = np.ascontiguousarray(self._bits[order][:, self._order])
-        delta = self._lines(order, scale, kind)
-        counts, need = self.types.counts[order].astype(kind), kind.type(self.root.least[0])
-        costs = int(delta.sum(axis=1).max()) + int(np.abs(multipliers).max() + abs(added)) + 1
-        steps = int(max(min(p.sets, NEVER // (costs * (self.types.n + 1))), 1))
-        sums, seed, left, pairs = [], 0, p.sets + t, 0
-        vectors: list[Ints] = []
-        lengths: list[Ints] = []
-        members: list[Ints32] = []
-        values: list[NDArray[Any]] = []
-        while seed < t:
-            before = seed
-            total, seed, seen, words, phi, indptr, found = price_closures(
-                label, delta, counts, multipliers[order], need, added, kind.type(threshold), kind.type(margin),
-                listed, self._exempt >= 0, seed, min(steps, left), p.pairs - pairs, self._over,
-            )  # fmt: skip
+        began, p, kind, t = time.perf_counter(), self._params, multipliers.dtype, self.types.count
+        asked = multipliers, threshold, margin, listed, scale, added, _Over(self._limit)
+        # the first row types, of the largest multipliers, have most candidates; sums are the same whoever computes them
+        ends = (t * np.linspace(0, 1, PARTS_OF_ROWS + 1) ** 2).astype(int).tolist()
+        sums, every, left, pairs = [], [], p.sets + t, 0
+        for total, done, seen, *found in self._each_part(
+            _priced_closures, [(*each, *asked) for each in pairwise(ends)], divided=self._long
+        ):
             left -= seen
-            pairs += len(found)
-            if seed < t and self._limit.over:
+            pairs += len(found[-1])
+            if not done and self._limit.over:
                 raise InputError(NO_TIME)
-            if seed < t and (seed == before or left <= 0 or pairs >= p.pairs):
+            if not done or left < 0 or pairs > p.pairs:
                 raise InputError(TOO_MANY)
-            sums.append(total)
-            vectors.append(words)
-            lengths.append(np.diff(indptr))
-            members.append(found)
-            values.append(phi)
-        bits = (np.concatenate(vectors)[:, :, None] >> np.arange(32)) & 1
-        length, member = np.concatenate(lengths), order.astype(np.int32)[np.concatenate(members)]
+            sums += total
+            every.append(found)
+        self._long = self._long or time.perf_counter() - began > LONG
+        words, phi, length, member = map(np.concatenate, zip(*every, strict=True))
+        bits = (words[:, :, None] >> np.arange(32)) & 1
         bits = bits.reshape(len(bits), 32 * self._words)[:, : len(self._order)]
         first = np.zeros(len(bits), np.int64) if len(self._delta) == 1 else member[np.cumsum(length) - length]
         vector = self._places_of_bits(bits | (self._delta[first][:, self._order] == 0))
@@ -143,8 +202,7 @@ class ClosurePricing(PatternPricing):
             loss = (self.root.levels.costs[0] * scale).astype(kind)
             least = int(replace(self.root, exempt=np.ones(1, bool)).least[0])
             sums.append(self._whole_group(loss - multipliers, least, added))
-        every = np.concatenate(values)
-        return np.array(sums, object), vector.astype(np.int32), every, np.append(0, np.cumsum(length)), member
+        return np.array(sums, object), vector.astype(np.int32), phi, np.append(0, np.cumsum(length)), member
 
     def _over(self) -> bool:
         return self._limit.over
@@ -173,7 +231,7 @@ class ClosurePricing(PatternPricing):
         leaves out."""
         need = min(int(self.root.least[0]), self.types.n)
         label = np.ascontiguousarray(self._bits[:, self._order])
-        delta = self._lines(np.arange(self.types.count), 1, np.dtype(np.float64))
+        delta = np.ascontiguousarray(self._delta[:, self._order], np.float64)
         counts = self.types.counts.astype(np.float64)
         found: Floats = nearest_costs(label, delta, counts, np.float64(need), self._over)
         return found

@@ -19,9 +19,11 @@ listed, with all they cover, and proven one by one.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +45,14 @@ from kanon_milp.problem.recoding import MAX_LEVEL_VECTORS, Levels
 from kanon_milp.system.arrays import Flags, Floats, Ints, Ints32
 from kanon_milp.system.parameters import Parameters
 
+if TYPE_CHECKING:
+    from kanon_milp.heuristics.worker_pool import Pool
+
 MOST_KEYS = 1 << 62  # of candidates
+LONG = 0.1  # seconds of a look, from which on parts of it are worth sending
+PARTS = 4  # of one, for each worker and for this process
+
+F = TypeVar("F")
 
 
 class Priced(NamedTuple):
@@ -56,6 +65,46 @@ class Priced(NamedTuple):
     keys: Ints
 
 
+class _Vectors(NamedTuple):
+    """What every look at level vectors needs, as `price_vectors` describes it; the costs of these in units."""
+
+    halves: tuple[Ints32, Ints32]
+    of_half: tuple[Ints, Ints]
+    half_costs: tuple[Ints, Ints]
+    label: Ints32
+    cheaper: Ints32
+    classes: Ints32
+    exempt: int
+    closed: bool
+    costs: Ints
+    least: Ints
+    counts: Ints
+
+
+def _priced_vectors(
+    v: _Vectors, begin: int, end: int, multipliers: NDArray[Any], threshold: float, margin: float, listed: bool,
+    scale: int, added: Any,
+) -> tuple[NDArray[Any], Ints32, NDArray[Any], Ints, Ints32]:  # fmt: skip
+    """The candidates of some level vectors: Σ min(0, φ) of each of these; of those listed their level vectors, φ, the
+    lengths of their covers, and these."""
+    order, kind, each = np.argsort(-multipliers, kind="stable"), multipliers.dtype, slice(begin, end)
+    (first, second), (of_first, of_second), half_costs = v.halves, v.of_half, v.half_costs
+    first_cost, second_cost = ((cost * scale).astype(kind) for cost in half_costs)
+    cheaper = v.cheaper
+    if len(cheaper):
+        first_cost, second_cost = np.take(first_cost, order, axis=1), np.take(second_cost, order, axis=1)
+        cheaper = np.take(cheaper, order, axis=2)
+    below = np.empty(end - begin, kind)
+    vector, phi, indptr, members = price_vectors(
+        np.take(first, order, axis=1), np.take(second, order, axis=1), of_first[each], of_second[each], first_cost,
+        second_cost, np.take(v.label, order, axis=2), cheaper, v.classes[each],
+        v.exempt - begin if v.exempt >= begin else -1, v.closed, (v.costs[each] * scale).astype(kind),
+        v.least[each].astype(kind), v.counts[order].astype(kind), multipliers[order], added, kind.type(threshold),
+        kind.type(margin), listed, below,
+    )  # fmt: skip
+    return below, vector + np.int32(begin), phi, np.diff(indptr), order.astype(np.int32)[members]
+
+
 class PatternPricing:
     """The candidates of a problem; of its requirements only the sizes.
 
@@ -65,8 +114,10 @@ class PatternPricing:
     groups, as of `PackingCuts`.
     """
 
-    def __init__(self, problem: Problem, types: RowTypes) -> None:
-        """Raises TooManyLevelVectorsError, and ValueError where candidates cannot be priced."""
+    def __init__(self, problem: Problem, types: RowTypes, pool: Pool | None = None) -> None:
+        """pool: that parts of long looks are given to. Raises TooManyLevelVectorsError, and ValueError where candidates
+        cannot be priced."""
+        self._begin_looks(pool)
         if not pricing_suffices(problem):
             raise ValueError("this problem needs more than prices of single candidates")
         self.root, self.types, self._closed = root_instance(problem, types), types, closures_suffice(problem)
@@ -120,6 +171,14 @@ class PatternPricing:
         self._whole = np.unique([*self.places(self._closure_of_all()), *([top] if self._exempt >= 0 else [])])
         self.cell = max(float(self.levels.costs.max()) / len(self._axes), 1.0)
         self._limit_groups()
+        self._fixed: Any = _Vectors(
+            self._halves, self._of_half, self._costs, self._label, self._cheaper, self._classes, self._exempt,
+            self._closed, self.levels.costs, self.least, types.counts,
+        )  # fmt: skip
+
+    def _begin_looks(self, pool: Pool | None) -> None:
+        """pool: where they run, in parts once one has taken long; what all parts need, once it is sent there."""
+        self._pool, self._long, self._sent = pool, False, None
 
     def _limit_groups(self) -> None:
         """What numbers of groups add: for each a set, its sign, and how many are allowed."""
@@ -265,23 +324,23 @@ class PatternPricing:
     def _look(
         self, multipliers: NDArray[Any], threshold: float, margin: float, listed: bool, scale: int, added: Any
     ) -> tuple[NDArray[Any], Ints32, NDArray[Any], Ints, Ints32]:
-        """By the kernel: with φ of what is listed."""
-        order, kind = np.argsort(-multipliers, kind="stable"), multipliers.dtype
-        first, second = (np.take(half, order, axis=1) for half in self._halves)
-        of_first, of_second = self._of_half
-        cost, least, counts = (each.astype(kind) for each in (self.levels.costs * scale, self.least, self.types.counts))
-        by_label = len(self._cheaper) > 0
-        costs_first, costs_second = (
-            np.take(each * scale, order, axis=1).astype(kind) if by_label else each.astype(kind) for each in self._costs
-        )
-        below = np.empty(self.levels.count, kind)
-        vector, phi, indptr, members = price_vectors(
-            first, second, of_first, of_second, costs_first, costs_second, np.take(self._label, order, axis=2),
-            np.take(self._cheaper, order, axis=2) if by_label else self._cheaper, self._classes, self._exempt,
-            self._closed, cost, least, counts[order], multipliers[order], added, kind.type(threshold),
-            kind.type(margin), listed, below,
-        )  # fmt: skip
-        return below, vector, phi, indptr, order.astype(np.int32)[members]
+        """By the kernel, in parts once that has taken long: with φ of what is listed."""
+        began, count = time.perf_counter(), self.levels.count
+        number = min(PARTS * (self._pool.workers + 1), count) if self._pool and self._long else 1
+        ends = np.linspace(0, count, number + 1).astype(int).tolist()
+        asked = multipliers, threshold, margin, listed, scale, added
+        parts = self._each_part(_priced_vectors, [(*each, *asked) for each in pairwise(ends)], divided=number > 1)
+        below, vector, phi, lengths, members = map(np.concatenate, zip(*parts, strict=True))
+        self._long = self._long or time.perf_counter() - began > LONG
+        return below, vector, phi, np.append(0, np.cumsum(lengths)), members
+
+    def _each_part(self, function: Callable[..., F], parts: list[tuple[Any, ...]], *, divided: bool) -> Iterable[F]:
+        """What a function says of what all parts need, and of each of them; divided: among workers."""
+        if self._pool is None or not divided:
+            return (function(self._fixed, *part) for part in parts)
+        if self._sent is None:
+            self._sent = self._pool.shared(self._fixed)
+        return self._pool.each(function, self._sent, parts)
 
     def cheapest(self) -> Floats:
         """Multipliers to begin with: what a row of each type loses at least, so that no φ_g is negative."""

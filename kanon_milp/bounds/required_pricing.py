@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -34,14 +35,24 @@ from kanon_milp.system.arrays import Flags, Floats, Ints
 from kanon_milp.system.limit import NO_LIMIT, Limit
 from kanon_milp.system.parameters import DEFAULT, Parameters
 
+if TYPE_CHECKING:
+    from kanon_milp.heuristics.worker_pool import Pool
+
 
 class RequiredPricing(PatternPricing):
     """The closed candidates of a problem with sensitive values, with the charges of those that were looked at last."""
 
-    def __init__(self, problem: Problem, types: RowTypes, threads: int = 1, params: Parameters = DEFAULT) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        types: RowTypes,
+        threads: int = 1,
+        params: Parameters = DEFAULT,
+        pool: Pool | None = None,
+    ) -> None:
         """types: one for each (quasi-identifier, sensitive) tuple. Raises ValueError where nothing is asked about
         values, and as `PatternPricing`."""
-        super().__init__(problem, types)
+        super().__init__(problem, types, pool)
         self._know_values(threads, params)
 
     def _know_values(self, threads: int, params: Parameters) -> None:
@@ -135,18 +146,24 @@ class RequiredClosurePricing(RequiredPricing, ClosurePricing):
         threads: int = 1,
         params: Parameters = DEFAULT,
         limit: Limit = NO_LIMIT,
+        pool: Pool | None = None,
     ) -> None:
-        ClosurePricing.__init__(self, problem, types, params, limit)
+        ClosurePricing.__init__(self, problem, types, params, limit, pool)
         self._know_values(threads, params)
 
 
 def required_pricing_of(
-    problem: Problem, types: RowTypes, threads: int = 1, params: Parameters = DEFAULT, limit: Limit = NO_LIMIT
+    problem: Problem,
+    types: RowTypes,
+    threads: int = 1,
+    params: Parameters = DEFAULT,
+    limit: Limit = NO_LIMIT,
+    pool: Pool | None = None,
 ) -> RequiredPricing:
     """As `pricing_of`."""
     if priced_by_vectors(problem, types):
-        return RequiredPricing(problem, types, threads, params)
-    return RequiredClosurePricing(replace(problem, min_groups=None), types, threads, params, limit)
+        return RequiredPricing(problem, types, threads, params, pool)
+    return RequiredClosurePricing(replace(problem, min_groups=None), types, threads, params, limit, pool)
 
 
 def priced_point(

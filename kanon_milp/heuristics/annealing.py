@@ -218,12 +218,12 @@ def run_chains(
     run: goes on with a chain between two temperatures, for so many moves; picklable. schedule_of: temperatures for so
     many moves. on_segment: called after each segment.
     """
-    clock = _Pace(len(chains[0].group), effort, moves)
+    clock, sent = _Pace(len(chains[0].group), effort, moves), pool.shared(run)
     shown = chains[0].loss
     while clock.done < 1 and not effort.ended(shown):
         schedule = schedule_of(clock.expected)
         heat = schedule.at(clock.done), schedule.at(clock.ahead), clock.moves
-        tasks = [pool.submit(run, chain, *heat) for chain in chains]
+        tasks = [pool.submit(_go_on, sent, chain, *heat) for chain in chains]
         for at, task in enumerate(tasks):
             if not _finished(task, effort, clock.done > 0):
                 return
@@ -235,6 +235,12 @@ def run_chains(
         if on_segment is not None:
             on_segment(chains)
         clock.step(chains[0])
+
+
+def _go_on(
+    run: Callable[[Chain, float, float, int], Chain], chain: Chain, hot: float, cold: float, moves: int
+) -> Chain:
+    return run(chain, hot, cold, moves)
 
 
 class _Pace:

@@ -13,10 +13,10 @@ import signal
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar, cast
 
 from kanon_milp.errors import InputError
 from kanon_milp.system.limit import Limit
@@ -41,6 +41,7 @@ _LOST = frozenset(
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 
 class Pool(ABC):
@@ -57,6 +58,16 @@ class Pool(ABC):
 
         A worker that dies gives futures that raise BrokenExecutor or CancelledError.
         """
+
+    def shared(self, value: T) -> T:
+        """What stands for a value among the arguments of tasks: itself, or what is sent to each host only once."""
+        return value
+
+    def each(self, function: Callable[..., R], shared: object, parts: Sequence[tuple[Any, ...]]) -> list[R]:
+        """What a function of a module says of `shared`, as of this pool, and of each of these parts, in their order: on
+        threads, since kernels let go of the interpreter."""
+        with cf.ThreadPoolExecutor(max(self.workers, 1)) as executor:
+            return list(executor.map(lambda part: function(shared, *part), parts))
 
     def lost(self, future: cf.Future[R]) -> bool:
         """Whether a finished future has no result because its worker is gone, or the task could not be sent to it."""
@@ -189,6 +200,14 @@ class ProcessPool(Pool):
         return list(self._seen.values())
 
 
+@dataclass(eq=False)
+class _Sent:
+    """A value, and what stands for it on a cluster once it is there."""
+
+    value: Any
+    future: Any = None
+
+
 class DaskPool(Pool):
     """The workers of a Dask cluster, which must have this package; needs `distributed`."""
 
@@ -213,12 +232,34 @@ class DaskPool(Pool):
 
     def submit(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> cf.Future[R]:
         """Run it somewhere on the cluster, or here if that is gone."""
+        submitted: Any = function
         if self.workers:
             try:
-                return self._executor.submit(function, *args, **kwargs)
+                return self._executor.submit(submitted, *map(self._there, args), **kwargs)
             except Exception:  # of many kinds, where the scheduler is gone
                 self.workers = 0
-        return InlinePool().submit(function, *args, **kwargs)
+        return InlinePool().submit(submitted, *map(_here, args), **kwargs)
+
+    def shared(self, value: T) -> T:
+        """Sent with the first task that has it, to all workers; again if all that have it are lost."""
+        return cast(T, _Sent(value))
+
+    def _there(self, argument: object) -> object:
+        if not isinstance(argument, _Sent):
+            return argument
+        if argument.future is None or argument.future.status not in ("pending", "finished"):
+            (argument.future,) = self._client.scatter([argument.value], broadcast=True, hash=False)
+        return argument.future
+
+    def each(self, function: Callable[..., R], shared: object, parts: Sequence[tuple[Any, ...]]) -> list[R]:
+        """Workers begin with the first part, this process with the last: a worker that is lost costs no more than its
+        task, and neither does a slow one."""
+        tasks, here = [self.submit(function, shared, *part) for part in parts], dict[int, R]()
+        for at in reversed(range(len(parts))):
+            if not tasks[at].done() or self.lost(tasks[at]):
+                tasks[at].cancel()
+                here[at] = function(_here(shared), *parts[at])
+        return [here[at] if at in here else task.result() for at, task in enumerate(tasks)]
 
     def losses(self) -> str:
         """Workers that were there at the beginning, or all of the cluster."""
@@ -236,6 +277,11 @@ class DaskPool(Pool):
         for leave in (lambda: self._executor.shutdown(wait=False), self._client.close):
             with contextlib.suppress(Exception):
                 leave()
+
+
+def _here(argument: Any) -> Any:
+    """What stands for an argument in this process."""
+    return argument.value if isinstance(argument, _Sent) else argument
 
 
 async def _greet(address: str) -> None:

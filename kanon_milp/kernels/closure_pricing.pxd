@@ -36,4 +36,4 @@ cpdef object nearest_costs(
 cpdef object price_closures(
     const int[:, ::1] label, const Number[:, ::1] delta, const Number[::1] counts,
     const Number[::1] multipliers, Number need, Number added, Number threshold, Number margin, bint listed, bint without_top,
-    Py_ssize_t seed, Py_ssize_t steps, Py_ssize_t room, object over)
+    Py_ssize_t seed, Py_ssize_t until, Py_ssize_t steps, Py_ssize_t room, object over)

@@ -124,21 +124,22 @@ def nearest_costs(
 
 def price_closures(
     label: Ints32, delta: NDArray[Scalar], counts: NDArray[Scalar], multipliers: NDArray[Scalar], need: Scalar,
-    added: Scalar, threshold: Scalar, margin: Scalar, listed: bool, without_top: bool, seed: int, steps: int, room: int,
-    over: Callable[[], bool],
+    added: Scalar, threshold: Scalar, margin: Scalar, listed: bool, without_top: bool, seed: int, until: int,
+    steps: int, room: int, over: Callable[[], bool],
 ) -> tuple[Scalar, int, int, Ints, NDArray[Scalar], Ints, Ints32]:  # fmt: skip
-    """Σ min(0, φ) over the closed candidates that belong to row types from one on, and those with φ below the
-    threshold; φ with what is added.
+    """Σ min(0, φ) over the closed candidates that belong to some row types, and those with φ below the threshold; φ
+    with what is added.
 
     label: int32 (t, bits), at each bit what tells row types apart; delta: (t or 1, bits), what bits lose, of each row
     type or of all. counts, multipliers: (t,), n and λ, falling. need: κ ≥ 1. threshold ≥ 0. without_top: the candidate
-    that has all bits is left out. seed: the first row type whose candidates count. steps: sets that are looked at, at
-    most; room: pairs that are listed, at most; over: whether it shall end.
+    that has all bits is left out. seed, until: the first row type whose candidates count, and the first one after it
+    whose do not. steps: sets that are looked at, at most; room: pairs that are listed, at most; over: whether it shall
+    end.
 
-    Returns the sum, the first row type whose candidates are not among it (t where all are), and how many sets were
-    looked at; and, if they are to be listed, of each candidate with φ < threshold its bits that lose something, int64
-    (candidates, words of 32), φ, and its cover as (indptr, members): the row types with w - λ below the margin, and at
-    least those that its group is made of.
+    Returns the sum, the first row type whose candidates are not among it (`until` where all are), and how many sets
+    were looked at; and, if they are to be listed, of each candidate with φ < threshold its bits that lose something,
+    int64 (candidates, words of 32), φ, and its cover as (indptr, members): the row types with w - λ below the margin,
+    and at least those that its group is made of.
     """
     types, bits = len(counts), label.shape[1]
     words = (max(bits, 1) + 31) // 32
@@ -161,7 +162,7 @@ def price_closures(
     limit = threshold - added
     wide = max(limit, zero)
     with cython.nogil:
-        while seed < types and enough:
+        while seed < until and enough:
             pairs_before, number_before, total_before = pairs, number, total
             worth = multipliers[seed]
             work += types

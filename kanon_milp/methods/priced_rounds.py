@@ -29,6 +29,7 @@ from kanon_milp.bounds.priced_ascent import PricedAscent
 from kanon_milp.bounds.required_pricing import RequiredPricing, required_pricing_of
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.greedy import suppress_all
+from kanon_milp.heuristics.worker_pool import Pool, open_pool
 from kanon_milp.methods.few_groups import FewGroups, Splitting
 from kanon_milp.methods.hybrid import limit_of_search
 from kanon_milp.methods.model_phases import RestrictedModel
@@ -79,17 +80,19 @@ class PricedParams:
 def solve_priced(session: Session, tracker: Tracker | None = None) -> Result:
     """Rounds until table and bound meet, one has changed nothing and needed no more time than it had, or the limit.
     tracker: of who watches."""
-    search = _PricedSearch(session, limit_of_search(session), tracker)
-    search.begin()
-    return search.run()
+    with open_pool(session.options.threads, session.dask) as pool:
+        search = _PricedSearch(session, limit_of_search(session), pool, tracker)
+        search.begin()
+        return search.run()
 
 
 def solve_priced_groups(session: Session, free: Result, tables: Sequence[RowGroups]) -> Result:
     """The same with limits on numbers of groups. session: of the problem with them. free: the result without; tables:
     group of each row, of tables that may satisfy them, the last one of the problem without them."""
-    search = _GroupsSearch(session, limit_of_search(session), free=free)
-    search.begin_from(tables)
-    return search.run()
+    with open_pool(session.options.threads, session.dask) as pool:
+        search = _GroupsSearch(session, limit_of_search(session), pool, free=free)
+        search.begin_from(tables)
+        return search.run()
 
 
 @dataclass(eq=False)
@@ -101,6 +104,7 @@ class _PricedSearch:
 
     session: Session
     limit: Limit
+    pool: Pool
     tracker: Tracker | None = None
     table: tuple[Instance, Assignment] | None = None
     found: Found | None = None
@@ -129,7 +133,7 @@ class _PricedSearch:
             self._release(partition)
         with session.clock.step("bound"):
             problem, types, tuned, threads = session.problem, before.types, session.parameters, session.options.threads
-            self.ascent = PricedAscent(pricing_of(problem, types, tuned, self.limit), threads, tuned)
+            self.ascent = PricedAscent(pricing_of(problem, types, tuned, self.limit, self.pool), threads, tuned)
             self._begin_with_values()
         self._note()
 
@@ -144,7 +148,7 @@ class _PricedSearch:
             self.ascent.rise(self.limit)
         self._prove(self.ascent.best)
         tuned, threads = session.parameters, session.options.threads
-        source = required_pricing_of(root.problem, root.types, threads, tuned, self.limit)
+        source = required_pricing_of(root.problem, root.types, threads, tuned, self.limit, self.pool)
         self.ascent = PricedAscent(source, threads, tuned, self.ascent.multipliers)
 
     def _read_parameters(self) -> None:
@@ -263,7 +267,7 @@ class _PricedSearch:
         inner = replace(session, prepared=prepared, options=options, known=valid, start=None, parameters=tuned)
         tracker = Tracker(self.unit, session.clock.began, session.on_progress, self.proven, trajectory=self.trajectory)
         tracker.before = self._in_words[0]
-        with begun(Known, inner, limit_of_search(inner), tracker) as found:
+        with begun(Known, inner, limit_of_search(inner), tracker, self.pool) as found:
             found.dual = found.plain = dual
             found.iteration_seconds = math.inf  # no time is left for cuts, which would be about these candidates
             run_phases(found, self._phases(found, known))
@@ -328,7 +332,7 @@ class _PricedSearch:
             outcome = replace(outcome, required=self.ascent.source.split(self.ascent.multipliers)[0])
         idle = "iteration_limit" if session.iterations else "finished"
         reason = self.limit.reason if self.limit.over or not self.idle else idle
-        outcome = outcome.stopped("gap_limit" if self._enough else reason)
+        outcome = outcome.stopped("gap_limit" if self._enough else reason, self.pool.losses())
         session = replace(session, prepared=replace(session.prepared, before=near, instance=near))
         if self.found is None:
             return session.end(session.fallback(outcome))
@@ -354,7 +358,7 @@ class _GroupsSearch(_PricedSearch):
             self.proven, self.dual = int(free.exact_bound / self.unit), free.dual
         problem = session.problem
         with session.clock.step("bound"):
-            source = pricing_of(problem, before.types, session.parameters, self.limit)
+            source = pricing_of(problem, before.types, session.parameters, self.limit, self.pool)
             starts = [] if free.dual is None else [free.dual.multipliers]
             if priced_by_vectors(problem, before.types):
                 starts.append(self._over_some(source))

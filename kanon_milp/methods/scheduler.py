@@ -6,13 +6,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import TypeVar
 
 from kanon_milp.errors import own_code
-from kanon_milp.heuristics.worker_pool import open_pool
+from kanon_milp.heuristics.worker_pool import Pool, open_pool
 from kanon_milp.methods.outcome import TOO_HIGH, Bound, Outcome, Scale
 from kanon_milp.methods.phases import REGISTERED, Estimate, Known, Phase
 from kanon_milp.methods.session import Session
@@ -38,18 +38,20 @@ class RoundParams:
 
 
 @contextmanager
-def begun(kind: type[K], session: Session, limit: Limit, tracker: Tracker | None = None) -> Iterator[K]:
+def begun(
+    kind: type[K], session: Session, limit: Limit, tracker: Tracker | None = None, pool: Pool | None = None
+) -> Iterator[K]:
     """What the phases of a session know, from its first table on, with workers.
 
-    tracker: what another method has found and proven before.
+    tracker: what another method has found and proven before; pool: its workers.
     """
     tracker = tracker or Tracker(session.instance.levels.unit, session.clock.began, session.on_progress)
-    with open_pool(session.options.threads, session.dask) as pool:
-        known, first = kind(session, tracker, pool, limit), session.first
+    with nullcontext(pool) if pool else open_pool(session.options.threads, session.dask) as workers:
+        known, first = kind(session, tracker, workers, limit), session.first
         with session.clock.step("search"):
             known.keep(first)
         yield known
-        known.notes.append(pool.losses())
+        known.notes.append(workers.losses())
 
 
 def outcome_of(known: Known) -> Outcome:

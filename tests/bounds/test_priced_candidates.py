@@ -6,6 +6,7 @@ Judges are all candidates listed, the optimum by brute force, and the checker; a
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from random import Random
@@ -23,6 +24,7 @@ from routes import top
 from strategies import Case, by_hypothesis, drawn_case, priceable
 
 import kanon_milp as km
+from kanon_milp.bounds import closure_pricing, pattern_pricing
 from kanon_milp.bounds.certificate import certify
 from kanon_milp.bounds.closure_pricing import ClosurePricing, pricing_of
 from kanon_milp.bounds.columns.priced_cuts import PricedCuts
@@ -33,6 +35,7 @@ from kanon_milp.bounds.pattern_pricing import PatternPricing
 from kanon_milp.bounds.priced_ascent import PricedAscent
 from kanon_milp.bounds.rank_one_cuts import RankOneCuts
 from kanon_milp.errors import InputError, TooManyLevelVectorsError
+from kanon_milp.heuristics.worker_pool import InlinePool
 from kanon_milp.kernels.closure_pricing import nearest_costs
 from kanon_milp.presolve import preparation
 from kanon_milp.presolve.closures import closed_instance, closures_suffice
@@ -387,3 +390,36 @@ def test_packing_cuts_are_not_counted() -> None:
     assert source.exact(point) == 0
     with pytest.raises(ValueError, match="packing cuts"):
         source.exact(replace(point, sets=type_sets([[0, 1]]), packing_multipliers=np.ones(1, np.int64)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_looks_in_parts_find_the_same_to_the_last_bit(
+    kind: type[PatternPricing], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (pattern_pricing, closure_pricing):
+        monkeypatch.setattr(module, "LONG", 0.0)
+    random = Random(3)
+    frame = pl.DataFrame({name: [random.choice("aaabc") for _ in range(90)] for name in "uvwxyz"})
+    problem = km.Problem(km.Table.from_frame(frame, list("uvwxyz")), km.KAnonymity(4))
+    types, threads = types_of(problem, compress_table(problem)), InlinePool()
+    threads.workers = 3  # `each` has so many threads
+    asked = list[int]()
+
+    def each(function: Callable[..., Any], shared: object, parts: Sequence[tuple[Any, ...]]) -> list[Any]:
+        asked.append(len(parts))
+        return InlinePool.each(threads, function, shared, parts)
+
+    monkeypatch.setattr(threads, "each", each)
+    alone, divided = kind(problem, types), kind(problem, types, pool=threads)
+    for _ in range(3):
+        point = alone.cheapest() + np.array([random.random() for _ in range(types.count)])
+        one, other = (source.near(point, 1.0, 2.0) for source in (alone, divided))
+        assert one.value == other.value
+        assert (one.keys == other.keys).all()
+        for field in ("vector", "cost", "support", "indptr", "members"):
+            assert (getattr(one.instance.candidates, field) == getattr(other.instance.candidates, field)).all()
+        assert alone.value(point) == divided.value(point)
+        assert alone.bound(DualPoint(point)) == divided.bound(DualPoint(point))
+    assert one.value > 0
+    assert len(asked) == 8, "all looks but the first one"
+    assert min(asked) > 3

@@ -51,9 +51,9 @@ def test_the_sum_is_that_of_all_closures(kind: Any, rows: list[tuple[int, ...]],
     each = [np.array(part, kind) for part in (delta, counts, lam)]
     each[0] = each[0][None, :]
     given_ = (label, each[0], each[1], each[2], kind(need), kind(0), kind(0), kind(0), False, False)
-    total, seed, *_ = price_closures(*given_, 0, 10**6, 10**6, never)
+    total, seed, *_ = price_closures(*given_, 0, len(label), 10**6, 10**6, never)
     assert (total, seed) == (expected, t)
-    stopped = price_closures(*given_, 0, 10**6, 10**6, lambda: True)
+    stopped = price_closures(*given_, 0, len(label), 10**6, 10**6, lambda: True)
     assert stopped[:2] == (0, 0)  # it was asked at once, and nothing counts
     near = nearest_costs(label, each[0], each[1], kind(need), never)
     for i, row in enumerate(rows):
