@@ -59,7 +59,7 @@ def while_searching(act: Callable[[], object]) -> Callable[[str], None]:
     def stage(name: str) -> None:
         seen.append(name)
         if seen[-2:] == ["bound", "search"] and seen.count("bound") == 1:
-            threading.Timer(3.0, act).start()
+            threading.Timer(0.3, act).start()
 
     return stage
 
