@@ -47,7 +47,6 @@ from kanon_milp.verify.certificate import table_hash
 BOUND_SECONDS = 10.0  # at most, for a bound of our own to hold an imported table against
 _FRACTIONAL = 1e-5  # by how much a value may miss an integer
 _VIOLATION = 1e-4  # of a constraint, by values as solvers print them
-_OBJECTIVE = 1e-5  # relative; CBC and the pretty file of HiGHS write few digits
 _SUFFIXES = (".mps.gz", ".mps", ".lp.gz", ".lp", ".opb.gz", ".opb", ".ommx")
 _WRITTEN_BY = "kanon_milp"
 
@@ -169,7 +168,10 @@ def import_solution(
             variables = numbered(linear)
         columns = {**{name: j for j, name in enumerate(variables)}, CONSTANT: -1}
         found = read_solution(path, columns, linear.variables, {f"{c}{end}" for c in constraints for end in _ENDS})
-    _check_objective(path, found, declared)
+    if amiss := found.contradiction(linear):
+        raise InputError(
+            f"{path}: the solution {amiss} in this model; is it of another model, or was the file cut off?"
+        )
     message = f"the table of a solution that {found.solver} has written; what the solver proved is not known"
     return _verified(declared, str(path), found, clock, bound_seconds, message)
 
@@ -318,20 +320,6 @@ def _agreed(what: str, asked: str | None, written: str | None, default: str, nam
     if asked is not None and written is not None and asked != written:
         raise InputError(f"{named}: the model was exported with {what} = {written}, and {asked} is asked for")
     return asked or written or default
-
-
-def _check_objective(path: Path, found: SolutionFile, declared: DeclaredModel) -> None:
-    """Readers of models differ in what they do with a constant, and in nothing else."""
-    linear = declared.arrays.linear
-    if found.objective is None:
-        return
-    value = linear.value(found.x)
-    allowed = _OBJECTIVE * max(1.0, abs(value))
-    if all(abs(found.objective - value + constant) > allowed for constant in (0.0, linear.offset, 2 * linear.offset)):
-        raise InputError(
-            f"{path}: the solution says objective {found.objective:.9g}, and its values come to {value:.9g} in this "
-            "model; is it of another model, or was the file cut off?"
-        )
 
 
 def _check_point(where: str, found: SolutionFile, model: LinearModel, *, constraints: bool) -> None:

@@ -306,6 +306,7 @@ class SolverAdapter:
             seconds=call.recorder.seconds(),
             trajectory=call.recorder.trajectory,
             message=message,
+            said=raw,
         )
 
 

@@ -70,7 +70,8 @@ OnProgress = Callable[[Progress], None]
 class SolverResult:
     """What a solver claims: `x` its best point over all columns, `bound` its lower bound; None: none.
 
-    backed_by: who stands behind the bound, or behind "infeasible".
+    backed_by: who stands behind the bound, or behind "infeasible". said: what it has said itself, before an optimum
+    was compared with its bound.
     """
 
     stop_reason: StopReason
@@ -84,6 +85,7 @@ class SolverResult:
     trajectory: tuple[Progress, ...] = ()
     message: str = ""
     backed_by: tuple[Backing, ...] = ("solver",)
+    said: RawResult | None = None
 
 
 @dataclass(frozen=True, eq=False)

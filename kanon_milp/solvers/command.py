@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kanon_milp.errors import InputError, SolverError
+from kanon_milp.errors import InputError, SolverError, UnusablePointError
 from kanon_milp.solvers.adapter import Capability, SolverAdapter
 from kanon_milp.solvers.call import RawResult, SolverCall, StopReason
 from kanon_milp.solvers.model import LinearModel
@@ -21,6 +21,7 @@ from kanon_milp.solvers.mps import names_in_file, write_model
 from kanon_milp.solvers.solution_files import SolutionFile, read_solution
 
 _POLL = 0.02  # seconds between two looks at the process
+_EARLY = 0.1  # of the time limit: a command that ends with so much left, and without a solution, has failed
 PLACES = ("model", "solution", "seconds", "threads", "seed")
 
 
@@ -83,25 +84,30 @@ class CommandAdapter(SolverAdapter):
                 "seconds": "1e9" if call.seconds_left is None else f"{call.seconds_left:.3f}",
             }  # fmt: skip
             write_model(model, folder / "model.mps")
-            said, stopped = _said([word.format(**places) for word in self._command.words], folder, call)
+            said, stopped, status = _said([word.format(**places) for word in self._command.words], folder, call)
             claims = {name for name in ("optimal", "infeasible") if self._found(name, said)}
             if "infeasible" in claims:
                 return RawResult(StopReason.INFEASIBLE, None, None)
             bound = self._found("bound", said)
             point = _point(folder / "model.sol", model)
+            if point is not None and (amiss := point.contradiction(model)):
+                raise UnusablePointError(f"its solution {amiss}")
             x, lower = None if point is None else point.x, None if bound is None else _number(bound[1])
             if "optimal" in claims and x is not None:
                 return RawResult(StopReason.OPTIMAL, x, model.value(x) if lower is None else lower)
-            reason = StopReason.INTERRUPTED if stopped else StopReason.TIME_LIMIT
-            return RawResult(reason, x, lower, "" if x is not None else "the command wrote no solution")
+            reason, left = StopReason.INTERRUPTED if stopped else StopReason.TIME_LIMIT, call.seconds_left
+            if x is None and not stopped and (left is None or left > _EARLY * (call.options.time_limit or 0)):
+                reason = StopReason.ERROR
+            ended = f", exit status {status}" if status > 0 else ""
+            return RawResult(reason, x, lower, "" if x is not None else f"the command wrote no solution{ended}")
 
     def _found(self, name: str, said: str) -> re.Match[str] | None:
         pattern = self._command.says.get(name)
         return None if pattern is None else next(iter([*pattern.finditer(said)][-1:]), None)
 
 
-def _said(words: Sequence[str], folder: Path, call: SolverCall) -> tuple[str, bool]:
-    """What the command prints, and whether it was asked to stop: by SIGINT, and killed a moment later."""
+def _said(words: Sequence[str], folder: Path, call: SolverCall) -> tuple[str, bool, int]:
+    """What the command prints, whether it was asked to stop (by SIGINT, and killed a moment later), its exit status."""
     log = folder / "log"
     with log.open("wb") as out:
         process = subprocess.Popen(words, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
@@ -116,7 +122,7 @@ def _said(words: Sequence[str], folder: Path, call: SolverCall) -> tuple[str, bo
             time.sleep(_POLL)
     if process.returncode < 0 and not stopped:
         raise SolverError(f"the command ended by {signal.Signals(-process.returncode).name}")
-    return log.read_text(encoding="utf-8", errors="replace"), stopped
+    return log.read_text(encoding="utf-8", errors="replace"), stopped, process.returncode
 
 
 def _point(path: Path, model: LinearModel) -> SolutionFile | None:
@@ -131,8 +137,8 @@ def _point(path: Path, model: LinearModel) -> SolutionFile | None:
         raise SolverError(f"its solution cannot be read: {str(error).removeprefix(f'{path}: ')}") from None
 
 
-def _number(text: str) -> float | None:
+def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        return None
+        raise SolverError("its bound is no number") from None

@@ -20,10 +20,12 @@ from xml.parsers import expat
 import numpy as np
 
 from kanon_milp.errors import InputError, counted, unreadable
+from kanon_milp.solvers.model import LinearModel
 from kanon_milp.system.arrays import Floats
 
 _LONGEST_LINE = 100_000  # bytes; names have at most 255 characters
 _BYTES_PER_NAME, _LEAST_BYTES = 2_000, 1_000_000  # a file with more than so many bytes for each name is no solution
+_OBJECTIVE = 1e-5  # relative; CBC and the pretty file of HiGHS write few digits
 _GZIP = b"\x1f\x8b"
 _CBC = re.compile(
     r"(Optimal|Stopped|Feasible|Infeasible|Integer infeasible|Unbounded|Status unknown)\b.*objective value"
@@ -43,6 +45,17 @@ class SolutionFile:
     solver: str
     x: Floats
     objective: float | None
+
+    def contradiction(self, model: LinearModel) -> str:
+        """In words, where its objective is not what its values come to; empty where it is. Readers of models differ in
+        what they do with a constant, and in nothing else."""
+        if self.objective is None:
+            return ""
+        value = model.value(self.x)
+        off, allowed = self.objective - value, _OBJECTIVE * max(1.0, abs(value))
+        if any(abs(off + constant) <= allowed for constant in (0.0, model.offset, 2 * model.offset)):
+            return ""
+        return f"says objective {self.objective:.9g}, and its values come to {value:.9g}"
 
 
 def read_solution(

@@ -112,7 +112,7 @@ class Liar(SolverAdapter):
 
     def solve(self, model: LinearModel, options: SolverOptions, *args: Any, **more: Any) -> SolverResult:
         honest = get("highs").solve(model, SolverOptions(time_limit=20, absolute_gap=options.absolute_gap))
-        return replace(self.lie(model, honest), solver=self.name)
+        return replace(self.lie(model, honest), solver=self.name, said=None)
 
 
 LIES: dict[str, Lie] = {

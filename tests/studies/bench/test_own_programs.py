@@ -32,9 +32,13 @@ if mode == "worse":
     values = [0.0 for _ in values]
 if mode == "silent":
     sys.exit()
+if mode == "fails":
+    sys.exit(3)
 with open(solution, "w") as file:
+    if mode == "worth":
+        file.write("# Objective value 1000\\n")
     file.writelines(f"{name} {value}\\n" for name, value in zip(highs.allVariableNames(), values))
-print("Dual bound: -1000")
+print("Dual bound:", {"beyond": 1000, "unknown": "much"}.get(mode, -1000))
 print("finished, optimal" if mode != "unproven" else "finished")
 """
 
@@ -56,15 +60,26 @@ def mine(mode: str, more: str = 'optimal = "optimal$"') -> str:
 
 def test_a_solver_by_command_is_checked_as_any_other(tmp_path: Path) -> None:
     bound = "bound = 'Dual bound: (\\S+)'"
-    entries = [mine("right"), mine("worse"), mine("silent"), mine("unproven", bound)]
+    both = f'optimal = "optimal$", {bound}'
+    entries = [mine("right"), mine("worse"), mine("silent"), mine("fails"), mine("unproven", bound), mine("worth")]
+    entries += [mine(mode, both) for mode in ("far", "beyond", "unknown")]
     solvers = ", ".join(["'highs'", *entries]).replace("SCRIPT", str(tmp_path / "solver.py"))
     with runs_here():
         frame = run_study(read_study(study_of(tmp_path, solvers)), tmp_path / "out")
     rows = {row["solver"]: row for row in frame.iter_rows(named=True)}
     assert {name: row["proof"] for name, row in rows.items()} == {
-        **dict.fromkeys(("highs", "right", "worse"), "optimal"), "silent": "none", "unproven": "bound",
+        **dict.fromkeys(("highs", "right", "worse"), "optimal"),
+        **dict.fromkeys(("unproven", "far", "beyond"), "bound"),
+        **dict.fromkeys(("silent", "fails", "worth", "unknown"), "none"),
     }  # fmt: skip
-    assert [name for name, row in rows.items() if row["defects"]] == ["worse"]
+    assert {name for name, row in rows.items() if row["defects"]} == {"worse", "worth", "far", "beyond"}
+    assert rows["worth"]["defects"][0].startswith("model: its solution says objective 1000, and its values come to")
+    assert "do not meet" in rows["far"]["defects"][0]
+    assert "is beyond the objective" in rows["beyond"]["defects"][0]
+    assert {rows[name]["message"] for name in ("silent", "fails", "unknown")} == {
+        "the command wrote no solution", "the command wrote no solution, exit status 3", "its bound is no number",
+    }  # fmt: skip
+    assert {rows[name]["stop_reason"] for name in ("silent", "fails", "unknown")} == {"error"}
     assert "the known optimum is" in rows["worse"]["defects"][0]
     assert rows["unproven"]["bound"] == -1000
     assert rows["highs"]["nodes"] is not None

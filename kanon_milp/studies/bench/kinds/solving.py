@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 import threading
 from collections.abc import Mapping
@@ -294,10 +295,10 @@ def _answered(
     """The solver's answer, and what its log says of its search where that can be read; of a minimization."""
     same = SOLVERS.find(adapter.engine) if adapter.engine else None
     if same is None or same.search_log is None:
-        return adapter.solve(model, options, on_progress=on_progress), Search()
+        return _as_said(adapter.solve(model, options, on_progress=on_progress)), Search()
     with tempfile.TemporaryDirectory(prefix="kanon_milp_log_") as folder:
         path = Path(folder) / "solver.log"
-        answer = adapter.solve(model, replace(options, log_file=path), on_progress=on_progress)
+        answer = _as_said(adapter.solve(model, replace(options, log_file=path), on_progress=on_progress))
         if not path.is_file():
             return answer, Search()
         with path.open(errors="replace") as lines:
@@ -396,6 +397,18 @@ def _proven(
     if answer.stop_reason is StopReason.OPTIMAL and proof != "optimal":
         defects.append("says optimal, but its solution and its bound do not meet")
     return proof, bound
+
+
+def _as_said(answer: SolverResult) -> SolverResult:
+    """With reason and bound of an optimum as the solver says them. An adapter makes a gap of a bound below it, which is
+    no defect if gaps were asked for, and hides one above it."""
+    said, objective = answer.said, answer.objective
+    if said is None or said.reason is not StopReason.OPTIMAL or said.bound is None or objective is None:
+        return answer
+    gaps = any("gap" in name.lower() for name in answer.options.extra)
+    if not math.isfinite(said.bound) or (gaps and said.bound < objective):
+        return answer
+    return replace(answer, stop_reason=said.reason, bound=said.bound)
 
 
 def _claims(answer: SolverResult, point: CheckedPoint, sign: int = 1) -> list[str]:
