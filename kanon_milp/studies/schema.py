@@ -6,6 +6,7 @@ Imported when a model file is read: the library that checks takes a while to imp
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache, partial
@@ -37,6 +38,21 @@ def _converted(value: Any, convert: Callable[[Decimal], object]) -> Any:
 
 # decimal numbers as text, also within lists and tables, so that they are read exactly, or as floats; all else as it is
 as_written, _as_float = partial(_converted, convert=str), partial(_converted, convert=float)
+
+
+def put(content: dict[str, Any], place: str, value: Any, where: str) -> None:
+    """Set a value at a place such as privacy.k or privacy.requirements.0.t, or a whole table such as privacy. Raises
+    InputError for a place that there cannot be."""
+    *tables, last = place.split(".")
+    at: Any = content
+    for table in tables:
+        if isinstance(at, list) and table.isdecimal() and int(table) < len(at):
+            at = at[int(table)]
+        elif isinstance(at, dict):
+            at = at.setdefault(table, {})
+    if not isinstance(at, dict):
+        raise InputError(f"{where}: {place}: {tables[-1]} is no table")
+    at[last] = deepcopy(value)
 
 
 def one_of(known: Callable[[], Sequence[str]]) -> AfterValidator:

@@ -23,7 +23,7 @@ from kanon_milp.studies import families
 from kanon_milp.studies.bench.statistics import FROM_FILE
 from kanon_milp.studies.bench.study import MOST_RUNS, Solver, Study, Ways
 from kanon_milp.studies.model_files import named_file, parse_toml
-from kanon_milp.studies.schema import as_written, checked
+from kanon_milp.studies.schema import as_written, checked, put
 
 MODEL, MPS, GENERATED, WRITTEN_OUT = "model", "mps", "generated", "stated"
 ALONE = "solver"  # the method: the solver alone on the model
@@ -298,26 +298,15 @@ def _written_out(study: Study, where: str, entry: Mapping[str, Any]) -> Iterator
         content = {key: deepcopy(entry[key]) for key in ("data", "privacy", "recoding", "problem") if key in entry}
         name = entry["name"]
         for place, value in zip(vary, chosen, strict=True):
-            _put(content, place, value, f"{where}: vary")
+            if "." not in place and not isinstance(value, dict):
+                raise InputError(f"{where}: vary: {place} is a table; its values must be tables")
+            put(content, place, value, f"{where}: vary")
             name += "," + _called(place, value)
         checked(content, where)
         content = as_written(content)
         fingerprint = _side_files(content, study.path)
         source = {"kind": WRITTEN_OUT, "content": content, "relative_to": str(study.path.resolve())}
         yield Instance(name, entry.get("family"), source, fingerprint)
-
-
-def _put(content: dict[str, Any], place: str, value: Any, where: str) -> None:
-    """Set a value at a place such as privacy.k, or a whole table such as privacy."""
-    *tables, last = place.split(".")
-    if not tables and not isinstance(value, dict):
-        raise InputError(f"{where}: {place} is a table; its values must be tables")
-    at: Any = content
-    for table in tables:
-        at = at.setdefault(table, {})
-        if not isinstance(at, dict):
-            raise InputError(f"{where}: {place}: {table} is no table")
-    at[last] = deepcopy(value)
 
 
 def _called(place: str, value: Any) -> str:

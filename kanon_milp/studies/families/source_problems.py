@@ -137,27 +137,32 @@ def largest_matching(triples: Sequence[Triple]) -> list[int]:
 @_searched
 def smallest_cover(universe: Iterable[int], sets: Sequence[Iterable[int]]) -> list[int] | None:
     """Numbers of as few sets as possible that cover; None where not all of them do. One more set each time: an element
-    that is in the fewest sets needs one of them."""
-    held, everything = [frozenset(each) for each in sets], frozenset(universe)
-    if not everything <= frozenset[int]().union(*held):
+    that is in the fewest sets needs one of them, and what is left is covered by the largest ones, if at all."""
+    listed = [set(each) for each in sets]
+    at = {u: [number for number, each in enumerate(listed) if u in each] for u in universe}
+    if not all(at.values()):
         return None
-    at = {u: [number for number, each in enumerate(held) if u in each] for u in everything}
-    largest, steps = max(map(len, held), default=1), _Steps()
+    order = sorted(at, key=lambda u: len(at[u]))  # bits of what is left, the rarest elements first
+    held = [sum(1 << bit for bit, u in enumerate(order) if u in each) for each in listed]
+    steps = _Steps()
 
-    def search(left: frozenset[int], number: int) -> list[int] | None:
+    def search(left: int, number: int, usable: frozenset[int]) -> list[int] | None:
         steps.take()
         if not left:
             return []
-        if number * largest < len(left):
+        gains = {each: (left & held[each]).bit_count() for each in usable}
+        if sum(sorted(gains.values(), reverse=True)[:number]) < left.bit_count():
             return None
-        for each in at[min(left, key=lambda u: len(at[u]))]:
-            rest = search(left - held[each], number - 1)
+        rarest = at[order[(left & -left).bit_length() - 1]]
+        for each in sorted(usable.intersection(rarest), key=lambda each: -gains[each]):
+            usable -= {each}  # what has it is looked at now
+            rest = search(left & ~held[each], number - 1, usable)
             if rest is not None:
                 return [each, *rest]
         return None
 
     for number in itertools.count():
-        found = search(everything, number)
+        found = search((1 << len(order)) - 1, number, frozenset(range(len(listed))))
         if found is not None:
             return sorted(found)
     raise AssertionError("all sets cover")

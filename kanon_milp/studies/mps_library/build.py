@@ -19,6 +19,7 @@ from kanon_milp.solvers import LinearModel
 from kanon_milp.solvers.mps import mps_lines, names_in_file
 from kanon_milp.studies import datasets
 from kanon_milp.studies.mps_library.exact_mps import exact, solution_lines
+from kanon_milp.studies.mps_library.hardness import studies
 from kanon_milp.studies.mps_library.instances import (
     LIST,
     Entry,
@@ -29,16 +30,18 @@ from kanon_milp.studies.mps_library.instances import (
     read_list,
 )
 from kanon_milp.studies.mps_library.metadata import RECORDS, SOLU, Metadata, Record, features, read_record
+from kanon_milp.studies.mps_library.submission import submissions
 from kanon_milp.system.files import check_folder, holding, make_folder, write_file
 
-MODELS, METADATA, SOLUTIONS = "instances", "metadata", "solutions"
+MODELS, METADATA, SOLUTIONS, SUBMISSION = "instances", "metadata", "solutions", "submission"
 SOLU_FILE, MANIFEST, SCHEMA, TABLE = "library.solu", "library.json", "schema.json", "library.csv"
 TABLE_COLUMNS = (
     "name", "family", "kind", "requirements", "series", "variables", "binary", "constraints", "nonzeros", "status",
-    "difficulty", "best_in_file", "bound_in_file", "lp_bound",
+    "set", "difficulty", "feasibility", "best_in_file", "bound_in_file", "lp_bound", "lp_gap",
 )  # fmt: skip
 RECORDED = (  # what metadata say as the record does
-    "lp_bound", "presolved", "status", "difficulty", "best", "best_in_file", "bound_in_file", "reason", "proved_by",
+    "lp_bound", "lp_gap", "presolved", "status", "set", "difficulty", "feasibility", "best", "best_in_file",
+    "bound_in_file", "reason", "proved_by", "runs",
 )  # fmt: skip
 MATCH = "the model is not the one that its record is about, so the record is not used"
 
@@ -87,7 +90,7 @@ def build_library(
     entries = chosen(read_list(listed), only)
     check_folder(folder)
     built, hashes = Built(folder, []), dict[str, str]()
-    for each in (MODELS, METADATA, SOLUTIONS):
+    for each in (MODELS, METADATA, SOLUTIONS, SUBMISSION):
         make_folder(folder / each)
     for entry in entries:
         if entry.dataset is not None and not datasets.at_hand(entry.dataset):
@@ -102,6 +105,10 @@ def build_library(
     _write(folder, SOLU_FILE, solu(built.metadata).encode(), hashes)
     _write(folder, SCHEMA, _json(Metadata.model_json_schema()), hashes)
     _write(folder, TABLE, table_text(built.metadata).encode(), hashes)
+    for name, text in studies(built.metadata):
+        _write(folder, name, text.encode(), hashes)
+    for name, text in submissions(built.metadata):
+        _write(folder, f"{SUBMISSION}/{name}.md", text.encode(), hashes)
     manifest = {
         "package": f"kanon_milp {__version__}",
         "instances": [made.name for made in built.metadata],
@@ -162,13 +169,13 @@ def unrecorded(found: LibraryInstance, model_sha256: str) -> Record:
     known: Any = {"name": found.entry.name, "model_sha256": model_sha256}
     point = found.known_point()
     if found.infeasible:
-        return Record(**known, status="inf", difficulty="hard", reason=found.reason)
+        return Record(**known, status="inf", reason=found.reason)
     if found.known is None or point is None:
-        return Record(**known, status="open", difficulty="open", reason="not solved")
+        return Record(**known, status="open", reason="not solved")
     best = in_file(found, found.known)
     return Record(
-        **known, status="opt", best=str(found.known), best_in_file=best, bound_in_file=best, difficulty="hard",
-        reason=found.reason, columns=[*point], values=[v if isinstance(v, int) else str(v) for v in point.values()],
+        **known, status="opt", best=str(found.known), best_in_file=best, bound_in_file=best, reason=found.reason,
+        columns=[*point], values=[v if isinstance(v, int) else str(v) for v in point.values()],
     )  # fmt: skip
 
 
@@ -207,8 +214,9 @@ def table_text(metadata: Iterable[Metadata]) -> str:
         table.writerow((
             each.name, each.family, each.kind, " ".join(each.requirements), each.series or "",
             f.binary + f.integer + f.continuous, f.binary,
-            f.equality + f.less_or_equal + f.greater_or_equal + f.ranged, f.nonzeros, each.status, each.difficulty,
-            each.best_in_file, each.bound_in_file, each.lp_bound,
+            f.equality + f.less_or_equal + f.greater_or_equal + f.ranged, f.nonzeros, each.status,
+            each.set, each.difficulty, each.feasibility,
+            each.best_in_file, each.bound_in_file, each.lp_bound, each.lp_gap,
         ))  # fmt: skip
     return out.getvalue()
 

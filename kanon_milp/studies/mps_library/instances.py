@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from fractions import Fraction
@@ -32,6 +34,7 @@ from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.studies.families import Asked, GeneratedColumns, generate_any
 from kanon_milp.studies.families.generated_files import columns_model
 from kanon_milp.studies.model_files import parse_toml, read_content
+from kanon_milp.studies.schema import put
 from kanon_milp.system.arrays import Ints
 from kanon_milp.system.clock import Clock
 
@@ -44,8 +47,10 @@ class Entry(BaseModel):
     """One instance of the list.
 
     name: lower case, at most 16 characters. kind: a table to release, the best full-domain recoding, or a minimum
-    quasi-identifier. series: a name that instances on one table share. Either family with size, seed and answer, or the
+    quasi-identifier. series: a name that instances share which differ in one thing; an entry that says which one
+    (`vary`, see `read_list`) has it from its own name. Either family with size, seed and answer, or the
     tables of a model file. bounded: False leaves out a family's bound on the loss, whose optimum is the same.
+    ladder: names of variables and constraints are those of rows of the table, so that they stay as it grows.
     suppression_limit: share of the rows, of full-domain recoding. reading, k: of the minimum quasi-identifier, as in
     `kanon-milp qid`.
     """
@@ -54,13 +59,14 @@ class Entry(BaseModel):
     where: ClassVar[str] = "[[instance]]"
     name: Annotated[str, StringConstraints(pattern=rf"^{NAME}$")]
     kind: Kind = "release"
-    formulation: Literal["strong", "textbook", "groups"] = "strong"
+    formulation: Literal["strong", "textbook", "homogeneity", "liang_yuan", "groups"] = "strong"
     series: str | None = None
     family: str | None = None
     size: int | None = None
     seed: int = Field(0, ge=0)
-    answer: Literal["yes", "no"] = "yes"
+    answer: Literal["yes", "no", "imperfect"] = "yes"
     bounded: bool = True
+    ladder: bool = False
     data: dict[str, Any] | None = None
     privacy: dict[str, Any] | None = None
     recoding: dict[str, Any] | None = None
@@ -92,14 +98,16 @@ class Entry(BaseModel):
 
 
 def read_list(path: Path = LIST) -> list[Entry]:
-    """The instances of a list. Raises InputError for an unknown key or value, and for a name that occurs twice."""
+    """The instances of a list. An entry with vary = { place = [values] } is one for each value, which is put at the
+    place and stands for the * of the name. Raises InputError for an unknown key or value, and for a name that occurs
+    twice."""
     content = parse_toml(path)
     given = content.pop("instance", None) or content.pop("instances", None)
     if content or not isinstance(given, list) or not given:
         raise InputError(f"{path}: a list of instances consists of tables [[instance]] and nothing else")
     found: dict[str, Entry] = {}
-    for number, each in enumerate(given, 1):
-        where = f"{path}: [[instance]] number {number}"
+    numbered = ((f"{path}: [[instance]] number {number}", each) for number, each in enumerate(given, 1))
+    for where, each in itertools.chain.from_iterable(itertools.starmap(_varied, numbered)):
         if isinstance(each, dict) and "generate" in each:  # as studies say it
             each.setdefault("family", each.pop("generate"))
         try:
@@ -112,6 +120,21 @@ def read_list(path: Path = LIST) -> list[Entry]:
             raise InputError(f"{where}: the name {entry.name} occurs twice")
         found[entry.name] = entry
     return list(found.values())
+
+
+def _varied(where: str, entry: Any) -> Iterator[tuple[str, Any]]:
+    """An entry, or one for each value of what it varies."""
+    if not isinstance(entry, dict) or "vary" not in entry:
+        yield where, entry
+        return
+    vary, name = entry.pop("vary"), str(entry.get("name"))
+    if not isinstance(vary, dict) or [len(vary), name.count("*")] != [1, 1]:
+        raise InputError(f"{where}: vary has one place and a list of its values, and the name one * for these")
+    ((place, values),) = vary.items()
+    for value in values:
+        each = {"series": name.replace("*", "").replace("--", "-").strip("-"), **deepcopy(entry)}
+        put(each, place, value, f"{where}: vary")
+        yield where, {**each, "name": name.replace("*", str(value).replace("/", "-"))}
 
 
 def chosen(entries: Sequence[Entry], only: Sequence[str]) -> list[Entry]:
@@ -198,7 +221,48 @@ class LibraryInstance:
 def library_instance(entry: Entry, folder: Path) -> LibraryInstance:
     """The model of an entry. folder: of the list. Raises InputError where the data is not at hand."""
     found = _instance(entry, folder)
-    return replace(found, linear=replace(found.linear, name=entry.name))
+    linear = named_by_rows(found) if entry.ladder else found.linear
+    return replace(found, linear=replace(linear, name=entry.name))
+
+
+# of names with numbers in brackets: i of a row type, g of a candidate, - what does not change
+_NUMBERED = {
+    "assign": "ig", "linked": "ig", "open": "g", "placed": "i", "k_anonymity.size": "g", "alike": "ii",
+    "same_label": "ii-", "kept": "i", "pays": "i", "hidden": "i", "pay": "i",
+}  # fmt: skip
+
+
+def named_by_rows(found: LibraryInstance) -> LinearModel:
+    """The model with names that stay as rows are appended to the table: a row type is called by its first row, a
+    candidate by its level vector and the first row that it covers, a pair of rows by the columns in which it differs.
+    """
+    linear, problem = found.linear, found.problem
+    if problem is None or found.entry.reading == "violate" or found.entry.formulation != "strong":
+        raise InputError(f"{found.entry.name}: ladder is for k-anonymity, full-domain recoding and identifying columns")
+    if found.entry.kind == "minimum_qid":
+        masks = [format(sum(1 << j for j in row.indices.tolist()), "x") for row in linear.A.tocsr()]
+        return replace(linear, constraint_names=tuple(f"told_apart[{mask}]" for mask in masks))
+    table = problem.table
+    types = compress(table.keys, table.quasi_identifiers)
+    first = np.unique(types.type_of_rows(table.keys), return_index=True)[1].tolist()
+    names = {"i": first, "g": list[Any]()}
+    if found.exported is not None:
+        held = found.exported.prepared.instance.candidates
+        covered = (min(first[i] for i in cover.tolist()) for cover in held.covers.each())
+        names["g"] = [f"{vector}_{row}" for vector, row in zip(held.vector.tolist(), covered, strict=True)]
+
+    def renamed(name: str) -> str:
+        base, _, inside = name.rstrip("]").partition("[")
+        if not inside or base not in _NUMBERED:
+            return name
+        of = zip(_NUMBERED[base], map(int, inside.split(",")), strict=True)
+        return f"{base}[{','.join(str(number if kind == '-' else names[kind][number]) for kind, number in of)}]"
+
+    return replace(
+        linear,
+        variable_names=tuple(map(renamed, linear.variable_names)),
+        constraint_names=tuple(map(renamed, linear.constraint_names)),
+    )
 
 
 def _instance(entry: Entry, folder: Path) -> LibraryInstance:

@@ -16,7 +16,10 @@ from kanon_milp.studies.mps_library.exact_mps import ExactModel
 from kanon_milp.studies.mps_library.instances import NAME, Kind
 
 Status = Literal["opt", "best", "inf", "open"]
-Difficulty = Literal["easy", "hard", "open"]
+Difficulty = Literal["easy", "hard", "open", "not measured"]
+Set = Literal["test", "benchmark"]
+Feasibility = Literal["easy", "hard", "not measured"]
+SOLVERS = ("highs", "scip", "cbc")  # hard is what none of these proves at the root
 RECORDS = Path(__file__).with_name("records")
 SOLU = {"opt": "=opt=", "best": "=best=", "inf": "=inf=", "open": "=unkn="}
 T = TypeVar("T", bound=BaseModel)
@@ -129,12 +132,43 @@ class Proof(Part):
     backed_by: list[str]
 
 
+class Run(Part):
+    """What a solver did with the file on one thread, as a row of a study says.
+
+    node_limit: 1 for the root alone. time_limit, seconds: of wall clock. permutation: seed of the order of rows and
+    columns. ended: optimal, infeasible, node_limit, time_limit or another reason to stop. best, bound: of the file's
+    objective; None where there is none.
+    """
+
+    solver: str
+    version: str
+    node_limit: int | None = None
+    time_limit: float
+    permutation: int = 0
+    ended: str
+    best: int | None = None
+    bound: float | None = None
+    nodes: int | None = None
+    seconds: float
+
+    @property
+    def proven(self) -> bool:
+        """Whether it has proven the optimum, or that there is no solution."""
+        meet = self.best is not None and self.bound is not None and self.bound > self.best - 1 + 1e-6
+        return meet or self.ended == "infeasible"
+
+    @property
+    def setting(self) -> tuple[object, ...]:
+        """What a later run takes the place of an earlier one in."""
+        return self.node_limit is None, self.time_limit, self.solver, self.permutation
+
+
 class Record(Part):
-    """What a run of solvers has found out about an instance, and about which bytes.
+    """What is known of an instance by runs of solvers, and about which bytes.
 
     model_sha256: of the MPS file as text. best, bound: in units of the problem; `best_in_file`, `bound_in_file`: of the
     file's objective. presolved: columns and constraints that HiGHS leaves. columns, values: the best solution, numbers
-    of variables from 0 in the order of the file.
+    of variables from 0 in the order of the file. runs: what was measured; the difficulty follows from it.
     """
 
     name: str = Field(pattern=f"^{NAME}$")
@@ -145,9 +179,9 @@ class Record(Part):
     bound_in_file: int | None = None
     lp_bound: float | None = None
     presolved: tuple[int, int] | None = None
-    difficulty: Difficulty
     proved_by: Proof | None = None
     reason: str
+    runs: list[Run] = []
     columns: list[int] = []
     values: list[int | Annotated[str, StringConstraints(pattern=EXACT)]] = []
 
@@ -161,9 +195,47 @@ class Record(Part):
             raise ValueError("an optimum is its own bound")
         if len(self.columns) != len(self.values) or bool(self.columns) != (self.best is not None):
             raise ValueError("each best value has a solution, and no other has one")
-        if (self.difficulty == "open") != (self.status in ("best", "open")):
-            raise ValueError("what is not proven is open, and nothing else is")
+        for run in self.runs:
+            better = run.best is not None and (self.best_in_file is None or run.best < self.best_in_file)
+            if better or (run.proven and self.status not in ("opt", "inf")):
+                raise ValueError(f"{run.solver} knows more than the record, which is to be made again")
+            if run.proven and run.best != self.best_in_file:
+                raise ValueError(f"{run.solver} has proven something else than the record")
         return self
+
+    @property
+    def roots(self) -> dict[str, Run]:
+        """The runs of the root alone, by solver."""
+        return {run.solver: run for run in self.runs if run.node_limit == 1}
+
+    @property
+    def difficulty(self) -> Difficulty:
+        """Easy: a solver proves it at the root. Hard: none of `SOLVERS` does; open: and nobody else has."""
+        roots = self.roots
+        if any(run.proven for run in roots.values()):
+            return "easy"
+        if not roots.keys() >= {*SOLVERS}:
+            return "not measured"
+        return "hard" if self.status in ("opt", "inf") else "open"
+
+    @property
+    def set(self) -> Set:
+        """Benchmark: hard or open."""
+        return "benchmark" if self.difficulty in ("hard", "open") else "test"
+
+    @property
+    def feasibility(self) -> Feasibility:
+        """Of the benchmark set: hard where no solver finds a solution at the root, or there is none; else easy."""
+        if self.set == "test":
+            return "not measured"
+        return "easy" if any(run.best is not None for run in self.roots.values()) else "hard"
+
+    @property
+    def lp_gap(self) -> float | None:
+        """Between the bound of the linear relaxation and the best known value, as a share of that."""
+        if self.lp_bound is None or not self.best_in_file:
+            return None
+        return round((self.best_in_file - self.lp_bound) / abs(self.best_in_file), 6)
 
 
 class Metadata(Part):
@@ -182,14 +254,18 @@ class Metadata(Part):
     unit: str = Field(pattern=EXACT)
     features: Features
     lp_bound: float | None
+    lp_gap: float | None
     presolved: tuple[int, int] | None
     status: Status
+    set: Set
     difficulty: Difficulty
+    feasibility: Feasibility
     best: Annotated[str, StringConstraints(pattern=EXACT)] | None
     best_in_file: int | None
     bound_in_file: int | None
     reason: str
     proved_by: Proof | None
+    runs: list[Run]
     model: str
     model_sha256: str = Field(pattern=HASH)
     solution: str | None

@@ -16,18 +16,31 @@ import pytest
 from command_line import run
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
-from library_records import recorded
+from library_records import measured, recorded
 
 import kanon_milp as km
 from kanon_milp import JournalistRisk, MarketerRisk, ProsecutorRisk
 from kanon_milp.problem.privacy.registry import REQUIREMENTS
+from kanon_milp.studies.bench.plan import plan
+from kanon_milp.studies.bench.running import Folder
+from kanon_milp.studies.bench.study import read_study
 from kanon_milp.studies.families import COLUMN_FAMILIES, FAMILIES
 from kanon_milp.studies.mps_library import build as building
 from kanon_milp.studies.mps_library.build import build_library, model_text, sha256
 from kanon_milp.studies.mps_library.check import check_library
-from kanon_milp.studies.mps_library.exact_mps import read_mps, read_solution_lines
+from kanon_milp.studies.mps_library.exact_mps import ExactModel, read_mps, read_solution_lines
+from kanon_milp.studies.mps_library.hardness import said
 from kanon_milp.studies.mps_library.instances import LIST, chosen, is_name, library_instance, read_list
-from kanon_milp.studies.mps_library.metadata import Record, features, features_of_file, read_record
+from kanon_milp.studies.mps_library.metadata import (
+    Metadata,
+    Record,
+    Run,
+    features,
+    features_of_file,
+    read_json,
+    read_record,
+)
+from kanon_milp.studies.mps_library.submission import family_of, representatives, submissions
 
 # one of each kind, the smallest: planted, infeasible, census, quasi-identifiers, full-domain, transport
 FEW = ("bisect-6", "hclique-4-no", "qisets", "mincov-10", "fulldom-n30", "tclose-2-5")
@@ -57,7 +70,7 @@ def test_the_list_has_all_problems_and_families() -> None:
         # a risk is k, or a number of groups, in other words; the journalist's needs a file of a population
         assert letter in stated or kind.name in stated or kind in (ProsecutorRisk, MarketerRisk, JournalistRisk)
     assert {entry.kind for entry in entries} == {"release", "full_domain", "minimum_qid"}
-    assert {entry.answer for entry in entries} == {"yes", "no"}
+    assert {entry.answer for entry in entries} == {"yes", "no", "imperfect"}
     assert all(is_name(entry.name) for entry in entries)
     series = [entry.series for entry in entries if entry.series]
     assert max(map(series.count, series)) >= 5
@@ -71,7 +84,7 @@ def test_every_instance_is_recorded() -> None:
         assert record.presolved is not None
         assert record.presolved[0] > 0  # no trivial ones
         if entry.family is not None:  # known by construction
-            assert record.status == ("opt" if entry.answer == "yes" else "inf")
+            assert record.status == ("inf" if entry.answer == "no" else "opt")
 
 
 @pytest.mark.full
@@ -263,19 +276,130 @@ def test_a_record_of_another_model_is_not_used(tmp_path: Path) -> None:
     made = build_library(tmp_path / "lib", records=tmp_path / "records", only=["qisets", "bisect-6"])
     assert made.notes == [f"qisets: {building.MATCH}"]
     status = {each.name: (each.status, each.difficulty) for each in made.metadata}
-    assert status == {"qisets": ("open", "open"), "bisect-6": ("opt", "hard")}  # known by construction
+    assert status == {"qisets": ("open", "not measured"), "bisect-6": ("opt", "not measured")}  # that by construction
     assert check_library(tmp_path / "lib", records=tmp_path / "records").ok
+
+
+def ran(solver: str, **changes: object) -> dict[str, object]:
+    """A run of the root alone."""
+    return {
+        "solver": solver,
+        "version": "1",
+        "node_limit": 1,
+        "time_limit": 120,
+        "ended": "node_limit",
+        "seconds": 1,
+    } | changes
+
+
+def test_difficulty_follows_from_what_was_measured() -> None:
+    known = read_record("qid-r60")
+    assert known is not None
+    best = known.best_in_file
+    assert best is not None
+
+    def marks(*runs: dict[str, object], **changes: object) -> tuple[str, ...]:
+        record = Record.model_validate(known.model_dump() | {"runs": runs} | changes)
+        return record.difficulty, record.set, record.feasibility
+
+    proven = {"status": "opt", "bound_in_file": best}
+    unproven = [ran("highs", bound=4), ran("scip", best=best), ran("cbc")]
+    assert marks() == marks(*unproven[:2]) == ("not measured", "test", "not measured")
+    assert marks(*unproven) == ("open", "benchmark", "easy")
+    assert marks(*unproven, **proven) == ("hard", "benchmark", "easy")
+    assert marks(ran("highs"), ran("scip", bound=best - 1.5), ran("cbc")) == ("open", "benchmark", "hard")
+    assert marks(ran("highs"), ran("cbc", best=best, bound=best - 0.5), **proven) == ("easy", "test", "not measured")
+    later = [ran(name, node_limit=None, best=best, bound=best) for name in ("highs", "scip", "cbc")]
+    assert marks(*later, **proven) == ("not measured", "test", "not measured")  # the root was not looked at
+    assert [*map(said, unproven_runs(unproven))] == ["4 to -", f"- to {best}", "- to -"]
+
+
+def unproven_runs(runs: list[dict[str, object]]) -> list[Run]:
+    return [Run.model_validate(run) for run in runs]
+
+
+def test_rows_of_a_study_become_runs_of_the_record_of_that_very_file(built: Path, tmp_path: Path) -> None:
+    planned = plan(read_study(built / "root.toml"))
+    assert len(planned) == 3 * len(FEW)
+    (run,) = (run for run in planned if (run.instance, run.solver) == ("bisect-6", "scip"))
+    row = run.as_dict() | {
+        "options": json.dumps(run.options), "stop_reason": "node_limit", "objective_exact": "99", "bound": 41.25,
+        "seconds": 0.123, "solver_version": "9", "nodes": 1, "defects": [],
+    }  # fmt: skip
+    results = Folder(tmp_path / "root")
+    results.begin({}, [run.run, "of another file"])
+    results.add(row)
+    results.add(row | {"run": "of another file", "instance": "qisets"})
+    (found,) = measured(built, [tmp_path / "root"])
+    assert found.name == "bisect-6"
+    (made,) = (each for each in found.runs if each.solver == "scip" and each.version == "9")
+    assert (made.node_limit, made.best, made.bound, made.seconds) == (1, 99, 41.25, 0.12)
+
+
+def test_an_entry_may_vary_one_thing(tmp_path: Path) -> None:
+    path = tmp_path / "list.toml"
+    entry = "[[instance]]\nname = 'a-t*'\ndata = { generator = 'random_table' }\n"
+    entry += "privacy = { requirements = [{ kind = 't_closeness', distance = 'ordered' }] }\n"
+    path.write_text(entry + "vary = { 'privacy.requirements.0.t' = ['1/5', '3/10'] }\n")
+    found = read_list(path)
+    assert [each.name for each in found] == ["a-t1-5", "a-t3-10"]
+    assert [each.series for each in found] == ["a-t", "a-t"]
+    assert [(each.privacy or {})["requirements"][0]["t"] for each in found] == ["1/5", "3/10"]
+
+
+@pytest.mark.parametrize("series", ["ternl-n", pytest.param("fdl-n", marks=pytest.mark.full), "qidl-r"])
+def test_a_ladder_keeps_its_model_as_it_grows(series: str) -> None:
+    """Variables, constraints, sides and coefficients of a size are those of the next one, but for the number of rows
+    that may be suppressed; and of pairs of rows that need be told apart, one with fewer columns stands for others."""
+    entries = [entry for entry in read_list() if entry.series == series][:2]
+    small, large = (read_mps(model_text(library_instance(entry, LIST.parent))) for entry in entries)
+    held, kept = columns_of_rows(small), columns_of_rows(large)
+    gone = held.keys() - kept.keys()
+    assert len(kept) > len(held)
+    assert all(any(other <= held[row] for other in kept.values()) for row in gone)
+    assert not gone or series == "qidl-r"
+    assert small.integer <= large.integer
+    for column, entries_of in small.columns.items():
+        assert small.bounds(column) == large.bounds(column)
+        assert {row: value for row, value in entries_of.items() if row not in gone}.items() <= large.columns[
+            column
+        ].items()
+    for row in held.keys() - gone - {"limit", small.objective}:
+        assert small.kinds[row] == large.kinds[row]
+        assert small.interval(row) == large.interval(row)
+
+
+def columns_of_rows(model: ExactModel) -> dict[str, set[str]]:
+    """The columns of each row of a model."""
+    return {row: {column for column, of in model.columns.items() if row in of} for row in model.kinds}
+
+
+@pytest.mark.full
+def test_a_submission_says_what_the_records_know(built: Path) -> None:
+    texts = {path.stem: path.read_text() for path in (built / "submission").glob("*.md")}
+    assert texts.keys() == {"k_anonymity", "t_closeness", "full_domain", "minimum_qid"}
+    assert "minimum bisection → (n/2)-anonymity (Liang, Yuan 2013, Theorem 3)" in texts["k_anonymity"]
+    assert "Apache-2.0" in texts["minimum_qid"]
+    made = [read_json(path, Metadata) for path in (built / "metadata").glob("*.json")]
+    hard = made[0].model_copy(update={"set": "benchmark", "feasibility": "hard", "difficulty": "open", "lp_gap": 0.25})
+    assert representatives([*made[1:], hard])[0] is hard
+    text = dict(submissions([hard]))[family_of(hard)]
+    assert f"Feasibility: no solver finds a solution at the root, or that there is none, of {hard.name}." in text
+    assert "25.0% to 25.0%" in text
 
 
 def test_records_that_contradict_themselves_are_refused() -> None:
     known = read_record("bisect-6")
     assert known is not None
+    assert known.best_in_file is not None
     wrong: list[dict[str, object]] = [
         {"status": "inf"},
         {"bound_in_file": 1},
         {"columns": []},
-        {"difficulty": "open"},
         {"best": "1.5"},
+        {"runs": [ran("highs", best=known.best_in_file - 1)]},
+        {"runs": [ran("highs", best=known.best_in_file + 1, bound=known.best_in_file + 1)]},
+        {"runs": [ran("highs", ended="infeasible")]},
     ]
     for changes in wrong:
         with pytest.raises(ValueError, match="validation error"):
