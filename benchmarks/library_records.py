@@ -5,17 +5,19 @@
     python benchmarks/library_records.py --docs
 
 The first solves what has no record for a while; names may have * and ?. The second takes the rows of studies that
-`library build DIR` has written into DIR and `bench` has run, such as root.toml. The third writes the table of hardness
-into docs/library.md. The records are a part of the package (kanon_milp/studies/mps_library/records).
+`library build DIR` has written into DIR and `bench` has run, such as root.toml. The third writes the tables
+in docs/library.md. The records are a part of the package (kanon_milp/studies/mps_library/records).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
@@ -39,7 +41,7 @@ from kanon_milp.studies.bench.running import read_folder
 from kanon_milp.studies.bench.study import read_study
 from kanon_milp.studies.families.source_problems import smallest_cover
 from kanon_milp.studies.mps_library.build import METADATA, in_file, model_text, sha256, value_of
-from kanon_milp.studies.mps_library.hardness import STUDIES, hardness_table
+from kanon_milp.studies.mps_library.hardness import STUDIES, contents_table, hardness_table
 from kanon_milp.studies.mps_library.instances import (
     LIST,
     Entry,
@@ -167,12 +169,11 @@ def _run(row: dict[str, Any]) -> Run:
     )
 
 
-def write_docs(page: Path, records: Path = RECORDS) -> None:
-    """Put the table of hardness between its two marks on a page."""
-    before, begin, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    _, end, after = rest.partition(END)
-    table = hardness_table([record for entry in read_list() if (record := read_record(entry.name, records))])
-    page.write_text(f"{before}{begin}\n\n{table}\n{end}{after}", encoding="utf-8")
+def documented(page: str, records: Path = RECORDS) -> str:
+    """A page with the tables of what is in the library, and of how hard it is, between their marks."""
+    known = [(entry.origin, record) for entry in read_list() if (record := read_record(entry.name, records))]
+    tables = iter((contents_table(known), hardness_table([record for _, record in known])))
+    return re.sub(f"({BEGIN})\n.*?({END})", lambda marks: f"{marks[1]}\n\n{next(tables)}\n{marks[2]}", page, flags=re.S)
 
 
 def _record(
@@ -264,11 +265,15 @@ def _by_other_methods(found: LibraryInstance, seconds: float) -> Known:
     several = any(getattr(each, "quasi_identifiers", None) for each in problem.requirements)
     method = "search" if problem.objective == "loss" and not several else "auto"
     result = solve(problem, method=method, time_limit=seconds)
-    point = None
-    if result.groups is not None and result.verified:
-        point = found.point_of_groups(result.groups)
+    groups, infeasible = result.groups if result.verified else None, result.proof == "infeasible"
+    if groups is None and problem.exact_cost_bound is not None and not infeasible:  # the best table of all may be below
+        result = solve(replace(problem, objective="loss", cost_bound=None), method="search", time_limit=seconds)
+        infeasible = result.exact_bound is not None and result.exact_bound > problem.exact_cost_bound
+        groups = result.groups if result.verified else None
+        result = replace(result, exact_bound=None)  # it is about another objective
+    point = None if groups is None or infeasible else found.point_of_groups(groups)
     bound: Bound = None if result.exact_bound is None else result.exact_bound / found.unit
-    if result.proof == "infeasible":
+    if infeasible:
         bound = INFEASIBLE
     options = {"time_limit": seconds, "threads": 1, "seed": 0}
     proof: Proof | None = _proof(result.solver.method, result.solver.name, result.solver.version, options,
@@ -319,7 +324,7 @@ def main() -> None:
     given.add_argument("--again", action="store_true", help="also where there is a record")
     given.add_argument("--library", type=Path, help="folder of a built library, whose studies were run")
     given.add_argument("--runs", type=Path, nargs="+", help="folders of the studies' results")
-    given.add_argument("--docs", action="store_true", help="write the table of hardness into docs/library.md")
+    given.add_argument("--docs", action="store_true", help="write the tables in docs/library.md")
     asked = given.parse_args()
     if asked.runs:
         for record in measured(asked.library, asked.runs):
@@ -327,7 +332,7 @@ def main() -> None:
             print(f"{record.name:16} {record.difficulty}", flush=True)
         return
     if asked.docs:
-        write_docs(PAGE)
+        PAGE.write_text(documented(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
         return
     for entry in chosen(read_list(), asked.names):
         if entry.dataset is not None and not datasets.at_hand(entry.dataset):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, Literal, cast
 
 import typer
 
@@ -118,6 +118,10 @@ def build(
     only: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Only these instances; names may have * and ?.")
     ] = None,
+    chosen_set: Annotated[
+        Literal["benchmark", "test"] | None,
+        typer.Option("--set", help="benchmark: no solver proves them at the root, as measured; test: the others."),
+    ] = None,
     listed: Listed = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
@@ -131,7 +135,11 @@ def build(
 
     silent = quiet or json
     found = build_library(
-        folder, listed=listed or LIST, only=only or (), on_built=None if silent else lambda made: display.say(made.name)
+        folder,
+        listed=listed or LIST,
+        only=only or (),
+        chosen_set=chosen_set,
+        on_built=None if silent else lambda made: display.say(made.name),
     )
     if json:
         display.print_json({

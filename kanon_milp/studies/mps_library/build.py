@@ -29,7 +29,7 @@ from kanon_milp.studies.mps_library.instances import (
     library_instance,
     read_list,
 )
-from kanon_milp.studies.mps_library.metadata import RECORDS, SOLU, Metadata, Record, features, read_record
+from kanon_milp.studies.mps_library.metadata import RECORDS, SOLU, Metadata, Record, Set, features, read_record, set_of
 from kanon_milp.studies.mps_library.submission import submissions
 from kanon_milp.system.files import check_folder, holding, make_folder, write_file
 
@@ -80,14 +80,18 @@ def build_library(
     listed: Path = LIST,
     records: Path = RECORDS,
     only: Sequence[str] = (),
+    chosen_set: Set | None = None,
     on_built: Callable[[Metadata], None] | None = None,
 ) -> Built:
-    """Build the library in a folder, which is made. only: names, which may have * and ?.
+    """Build the library in a folder, which is made. only: names, which may have * and ?. chosen_set: as
+    the records say.
 
     Instances of real tables are left out where the table is not at hand; nothing is downloaded. Raises InputError for a
     list that cannot be read, and a folder that cannot be written.
     """
     entries = chosen(read_list(listed), only)
+    if chosen_set is not None:
+        entries = [each for each in entries if set_of(each.name, records) == chosen_set]
     check_folder(folder)
     built, hashes = Built(folder, []), dict[str, str]()
     for each in (MODELS, METADATA, SOLUTIONS, SUBMISSION):
@@ -145,7 +149,7 @@ def instance_files(entry: Entry, folder: Path, records: Path, notes: list[str]) 
         name=entry.name,
         title=found.title,
         kind=entry.kind if entry.family != "minimum_cover" else "minimum_qid",
-        family=entry.family or (entry.dataset or (entry.data or {}).get("generator", "table")),
+        family=entry.origin,
         requirements=requirements,
         formulation=entry.kind if found.exported is None else entry.formulation,
         series=entry.series,

@@ -48,6 +48,25 @@ TABLE_HEAD = (
 Known = Record | Metadata
 
 
+def contents_table(known: Sequence[tuple[str, Record]]) -> str:
+    """How many instances there are from each source, named first, as a table in Markdown."""
+    lines = [
+        "| table or family | instances | test | benchmark | of these open | infeasible |",
+        "| --- |" + " --- |" * 5,
+    ]
+    sources = dict.fromkeys(source for source, _ in known)
+    for source in (*sources, "all"):
+        records = [record for of, record in known if source in (of, "all")]
+        counts = (
+            len(records),
+            *(sum(record.set == which for record in records) for which in ("test", "benchmark")),
+            sum(record.difficulty == "open" for record in records),
+            sum(record.status == "inf" for record in records),
+        )
+        lines.append(f"| {source} | {' | '.join(str(count or '') for count in counts)} |")
+    return "\n".join([*lines, ""])
+
+
 def hardness_table(known: Sequence[Record]) -> str:
     """The benchmark set as a table in Markdown, and which versions of which solvers it is about."""
     chosen = [record for record in known if record.set == "benchmark"]

@@ -91,6 +91,11 @@ class Entry(BaseModel):
         return None if self.data is None else self.data.get("dataset")
 
     @property
+    def origin(self) -> str:
+        """The family, or what the table is from."""
+        return self.family or self.dataset or (self.data or {}).get("generator", "table")
+
+    @property
     def content(self) -> dict[str, Any]:
         """As the content of a model file."""
         parts = {"data": self.data, "privacy": self.privacy, "recoding": self.recoding, "problem": self.problem}

@@ -280,6 +280,12 @@ def read_record(name: str, folder: Path = RECORDS) -> Record | None:
     return read_json(path, Record)
 
 
+def set_of(name: str, folder: Path = RECORDS) -> Set:
+    """Which set an instance is in, by its record."""
+    record = read_record(name, folder)
+    return "test" if record is None else record.set
+
+
 def read_json(path: Path, kind: type[T]) -> T:
     """A file of metadata, checked against its schema. Raises InputError for one that does not follow it."""
     try:

@@ -16,7 +16,7 @@ import pytest
 from command_line import run
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
-from library_records import measured, recorded
+from library_records import documented, measured, recorded
 
 import kanon_milp as km
 from kanon_milp import JournalistRisk, MarketerRisk, ProsecutorRisk
@@ -372,6 +372,18 @@ def test_a_ladder_keeps_its_model_as_it_grows(series: str) -> None:
 def columns_of_rows(model: ExactModel) -> dict[str, set[str]]:
     """The columns of each row of a model."""
     return {row: {column for column, of in model.columns.items() if row in of} for row in model.kinds}
+
+
+def test_a_set_is_what_the_records_say(tmp_path: Path) -> None:
+    done = run("library", "build", str(tmp_path), "--only", "qid-r60", "--only", "mincov-10", "--set", "benchmark")
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "library.json").read_text())["instances"] == ["qid-r60"]
+    assert len(plan(read_study(tmp_path / "nodes.toml"))) == 3
+
+
+def test_the_page_says_what_the_records_say() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "library.md").read_text()
+    assert documented(page) == page  # else: python benchmarks/library_records.py --docs
 
 
 @pytest.mark.full
