@@ -293,13 +293,13 @@ def ran(solver: str, **changes: object) -> dict[str, object]:
 
 
 def test_difficulty_follows_from_what_was_measured() -> None:
-    known = read_record("qid-r60")
+    known = read_record("qid-r90")
     assert known is not None
     best = known.best_in_file
     assert best is not None
 
     def marks(*runs: dict[str, object], **changes: object) -> tuple[str, ...]:
-        record = Record.model_validate(known.model_dump() | {"runs": runs} | changes)
+        record = Record.model_validate({**known.model_dump(), "runs": runs, **changes})
         return record.difficulty, record.set, record.feasibility
 
     proven = {"status": "opt", "bound_in_file": best}
