@@ -27,7 +27,7 @@ import polars as pl
 from pydantic import ValidationError
 
 from kanon_milp import __version__
-from kanon_milp.errors import KanonError
+from kanon_milp.errors import InputError, KanonError
 from kanon_milp.methods.full_domain import solve_full_domain
 from kanon_milp.methods.quasi_identifiers import differing_columns, find_quasi_identifiers
 from kanon_milp.methods.solve import solve
@@ -287,11 +287,17 @@ def _combinatorial(found: LibraryInstance) -> Known:
     at = {name: j for j, name in enumerate(found.linear.variable_names)}
     if problem is not None and entry.kind == "minimum_qid" and entry.reading == "identify":
         differing = differing_columns(problem.table)
-        found_columns = smallest_cover(range(len(differing)), [np.flatnonzero(of).tolist() for of in differing.T])
-        if found_columns is None:
-            raise KanonError(f"{entry.name}: two rows of different kinds do not differ")
-        fixed = {at[f"chosen[{j}]"]: float(j in found_columns) for j in range(differing.shape[1])}
-        value = Fraction(len(found_columns))
+        sets = [np.flatnonzero(of).tolist() for of in differing.T]
+        cover, fewest = None, 0
+        while cover is None:  # one more column each time, until there is a cover, or that takes too many steps
+            try:
+                cover = smallest_cover(range(len(differing)), sets, [fewest])
+            except InputError:
+                break
+            fewest += cover is None
+        value, fixed = Fraction(fewest), {at[f"chosen[{j}]"]: float(j in (cover or ())) for j in range(len(sets))}
+        if cover is None:
+            return None, value, _proof("qid", "none", "", {}, time.perf_counter() - began, ["own bound"])
     elif problem is not None and entry.kind == "minimum_qid":
         said = find_quasi_identifiers(problem.table, reading="violate", k=entry.k)
         names = problem.table.quasi_identifiers

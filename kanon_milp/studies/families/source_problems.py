@@ -135,9 +135,14 @@ def largest_matching(triples: Sequence[Triple]) -> list[int]:
 
 
 @_searched
-def smallest_cover(universe: Iterable[int], sets: Sequence[Iterable[int]]) -> list[int] | None:
-    """Numbers of as few sets as possible that cover; None where not all of them do. One more set each time: an element
-    that is in the fewest sets needs one of them, and what is left is covered by the largest ones, if at all."""
+def smallest_cover(
+    universe: Iterable[int], sets: Sequence[Iterable[int]], numbers: Iterable[int] | None = None
+) -> list[int] | None:
+    """Numbers of as few sets as possible that cover; None where not all of them do.
+
+    numbers: how many sets are tried, in this order; None where none of these will do. An element that is in the fewest
+    sets needs one of them, and what is left is covered by the largest ones, if at all.
+    """
     listed = [set(each) for each in sets]
     at = {u: [number for number, each in enumerate(listed) if u in each] for u in universe}
     if not all(at.values()):
@@ -161,11 +166,11 @@ def smallest_cover(universe: Iterable[int], sets: Sequence[Iterable[int]]) -> li
                 return [each, *rest]
         return None
 
-    for number in itertools.count():
+    for number in range(len(listed) + 1) if numbers is None else numbers:
         found = search((1 << len(order)) - 1, number, frozenset(range(len(listed))))
         if found is not None:
             return sorted(found)
-    raise AssertionError("all sets cover")
+    return None
 
 
 @_searched

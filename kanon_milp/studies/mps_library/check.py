@@ -146,16 +146,16 @@ def _bytes(path: Path) -> bytes:
 
 
 def _alike(metadata: Sequence[Metadata]) -> Iterable[str]:
-    """Names that occur twice, and instances with all features in common."""
+    """Names that occur twice, and instances with all features in common that are no series."""
     names: set[str] = set()
-    seen: dict[tuple[object, ...], str] = {}
+    seen: dict[tuple[object, ...], Metadata] = {}
     for made in metadata:
         if made.name in names:
             yield f"{made.name}: the name occurs twice"
         names.add(made.name)
-        other = seen.setdefault(made.features.vector, made.name)
-        if other != made.name:
-            yield f"{made.name}: has all features of {other}"
+        other = seen.setdefault(made.features.vector, made)
+        if other.name != made.name and (made.series is None or made.series != other.series):
+            yield f"{made.name}: has all features of {other.name}"
 
 
 def _rebuilt(

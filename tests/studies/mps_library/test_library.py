@@ -386,6 +386,16 @@ def test_the_page_says_what_the_records_say() -> None:
     assert documented(page) == page  # else: python benchmarks/library_records.py --docs
 
 
+def test_only_those_of_a_series_may_have_all_features_in_common(copied: Path) -> None:
+    first = json.loads((copied / "metadata" / "bisect-6.json").read_text())
+    manifest = json.loads((copied / "library.json").read_text())
+    (copied / "library.json").write_text(json.dumps(manifest | {"instances": ["bisect-6", "bisect-7"]}))
+    for series, alike in (("bisect", False), (None, True)):
+        (copied / "metadata" / "bisect-7.json").write_text(json.dumps(first | {"name": "bisect-7", "series": series}))
+        problems = check_library(copied, rebuild=False).problems
+        assert ("bisect-7: has all features of bisect-6" in problems) == alike
+
+
 @pytest.mark.full
 def test_a_submission_says_what_the_records_know(built: Path) -> None:
     texts = {path.stem: path.read_text() for path in (built / "submission").glob("*.md")}
