@@ -83,6 +83,12 @@ def in_words(value: Fraction | None) -> str:
     return f"{value.numerator:,}/{value.denominator:,} ({decimal:,.{max(4, len(str(int(value))) + 3)}g})"
 
 
+def text_in_words(value: object) -> object:
+    """An exact number that stands as text, such as "9/100", in words; anything else as it is."""
+    exact = isinstance(value, str) and WRITTEN.fullmatch(value) is not None
+    return in_words(Fraction(str(value))) if exact else value
+
+
 def plain(value: Fraction | None) -> int | float | None:
     """A fraction as int where it is an integer, else as float."""
     if value is None:

@@ -48,8 +48,7 @@ from kanon_milp.verify.dual import (
     every_row_has_a_place,
 )
 from kanon_milp.verify.group_costs import LIMIT, CodedLimits
-from kanon_milp.verify.numbers import LARGEST_SHOWN, exact
-from kanon_milp.verify.numbers import in_words as number_in_words
+from kanon_milp.verify.numbers import exact, said
 from kanon_milp.verify.population import Matched
 from kanon_milp.verify.seeds import SeedSearch
 from kanon_milp.verify.squares import SquareSearch, distances
@@ -258,7 +257,7 @@ class _Expected:
             search = SquareSearch(d, multipliers, claim.rank_one_cuts, k, power)
         bound = max(search.proven() * claim.unit / claim.denominator, Fraction(0))
         if bound < claim.bound:
-            problems.append(f"the certificate claims {claim.bound}; its multipliers prove {bound}")
+            problems.append(f"the certificate claims {said(claim.bound)}; its multipliers prove {said(bound)}")
         return self.report(claim, bound, problems, self.table.n >= k)
 
     def check(self, claim: Claim) -> CertificateReport:
@@ -346,7 +345,7 @@ class _Expected:
             and every_row_has_a_place(released, rows, held, allowed, matched)
         )
         if bound < claim.bound:
-            problems.append(f"the certificate claims {claim.bound}; its multipliers prove {bound}")
+            problems.append(f"the certificate claims {said(claim.bound)}; its multipliers prove {said(bound)}")
         return self.report(claim, bound, problems, exists)
 
     def differences(self, claim: Claim) -> list[str]:
@@ -417,8 +416,7 @@ class _Expected:
 
     def statement(self, bound: Fraction, exists: bool) -> str:
         """What is proven, in words. exists: False where there is no table that has what is required."""
-        # a decimal that is rounded would be another claim
-        least = number_in_words(bound) if bound.denominator <= LARGEST_SHOWN else str(bound)
+        least = said(bound)
         if "recoding" in self.problem:
             k = self.needs.strict.size
             boxes = self.problem["recoding"]["kind"] == "boxes"

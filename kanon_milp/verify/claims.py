@@ -21,6 +21,7 @@ from kanon_milp.errors import InputError, unreadable
 from kanon_milp.verify.definitions import EXACT, by_name, claimed_number, definition_of, term
 from kanon_milp.verify.dual import Charge, PackingCut
 from kanon_milp.verify.ground import built_in
+from kanon_milp.verify.numbers import said
 from kanon_milp.verify.rank_one import RankOneCut
 from kanon_milp.verify.tables import SUPPRESSED_ROWS, SuppressedRows
 
@@ -172,7 +173,12 @@ def claimed(requirements: Iterable[Any]) -> list[ClaimedRequirement]:
 
 def in_words(requirement: ClaimedRequirement) -> str:
     """A requirement in words, from the very numbers that are proven with."""
-    parameters = ", ".join(f"{key} = {value}" for key, value in requirement.items() if key != "name")
+    kinds = by_name()[requirement["name"]].parameters
+    parameters = ", ".join(
+        f"{key} = {said(Fraction(value)) if kinds.get(key) == 'number' else value}"
+        for key, value in requirement.items()
+        if key != "name"
+    )
     return f"{term(requirement['name'])} ({parameters})"
 
 

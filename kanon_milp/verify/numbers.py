@@ -208,6 +208,14 @@ def in_words(value: Fraction) -> str:
     return f"{value.numerator:,}/{value.denominator:,} ({decimal:,.{max(4, len(str(int(value))) + 3)}g})"
 
 
+def said(value: object) -> object:
+    """A fraction in words, exactly, as a decimal number that is rounded would be another claim; anything else as it
+    is."""
+    if not isinstance(value, Fraction):
+        return value
+    return in_words(value) if value.denominator <= LARGEST_SHOWN else str(value)
+
+
 # what rounding can move a quotient of integers of 64 bits, with a wide margin
 NEAR = 1e-9
 SAFE = 1 << 62

@@ -134,7 +134,7 @@ def test_results_certify_what_proves_most() -> None:
     assert report.valid
     assert result.exact_objective is not None
     assert report.bound == found.bound <= result.exact_objective
-    assert "l-diversity (l = 5/2, form = frequency, sensitive = occupation)" in report.statement
+    assert "l-diversity (l = 2.5, form = frequency, sensitive = occupation)" in report.statement
     # where sizes alone are asked for, the shorter form
     assert km.solve(km.Problem(people(), km.KAnonymity(2))).certify().as_dict()["version"] == 4
 

@@ -68,7 +68,7 @@ def test_arguments_reach_the_recoding(tmp_path: Path) -> None:
         (("--recoding", "boxes", "--min-groups", "2"), "min_groups is not supported with the recoding boxes"),
         (
             ("--recoding", "boxes", "--marketer-risk", "0.5"),
-            "error: marketer risk (marketer-risk = 1/2) is not supported with the recoding boxes",
+            "error: marketer risk (marketer-risk = 0.5) is not supported with the recoding boxes",
         ),
         (
             ("--recoding", "microaggregation", "--center", "member", "--p", "2", "--iteration-limit", "3"),

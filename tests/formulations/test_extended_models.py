@@ -255,7 +255,7 @@ def test_a_model_is_worth_printing(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     assert "('1', '*')" in printed  # a released row
     assert "every row goes to one candidate" in printed
-    assert 'l-diversity of "s" (l = 3/2, form = frequency)' in printed
+    assert 'l-diversity of "s" (l = 1.5, form = frequency)' in printed
     twin = copy.deepcopy(model)
     assert [twin.released[g] for g in twin.CANDIDATES] == [model.released[g] for g in model.CANDIDATES]
 

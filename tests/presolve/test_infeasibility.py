@@ -132,7 +132,7 @@ def test_a_conflict_is_irreducible() -> None:
     said = message(km.KAnonymity(2), km.TCloseness("1/5"), cost_bound=5, max_groups=4, method="milp")
     assert said == (
         "no table satisfies all of these together (without any one of them there is a solution): "
-        't-closeness of "s" (t = 1/5, distance = equal, form = short), a loss of at most 5'
+        't-closeness of "s" (t = 0.2, distance = equal, form = short), a loss of at most 5'
     )
 
 

@@ -17,6 +17,7 @@ from oracle import Paths, Row, optimum
 from result_pages import Read
 
 import kanon_milp as km
+from kanon_milp.problem.exact import in_words
 from kanon_milp.studies.metrics import describe_release
 from kanon_milp.verify import check_certificate
 
@@ -38,7 +39,7 @@ def test_the_fewest_rows_of_a_threshold(risk: str | float, k: int) -> None:
     (bound,) = km.Problem(table_of(rows), km.ProsecutorRisk(risk)).requirements
     assert isinstance(bound, km.KAnonymity)
     assert bound.k == k
-    assert f"k = {k}, risk = {km.ProsecutorRisk(risk).exact}" in bound.spelled
+    assert f"k = {k}, risk = {in_words(km.ProsecutorRisk(risk).exact)}" in bound.spelled
 
 
 def test_each_preset_has_the_threshold_of_its_source() -> None:
@@ -141,9 +142,9 @@ def test_a_risk_on_the_command_line_and_on_the_page(tmp_path: Path) -> None:
         if risk == "ema":
             page = (tmp_path / "page.html").read_text()
             assert "EMA Policy 0070" in page
-            assert "k = 12 is the fewest for a risk of at most 9/100" in page
+            assert "k = 12 is the fewest for a risk of at most 0.09" in page
             assert "11 would be a risk of 1/11, which is above it" in page
-            assert "(k = 12, risk = 9/100, preset = ema)" in done.stdout
+            assert "(k = 12, risk = 0.09, preset = ema)" in done.stdout
     assert [found[risk]["problem"]["k"] for risk in found] == [12, 12, 11, 11]
     assert found["0.09"]["objective"] == found["ema"]["objective"] > found["cms"]["objective"] == 0
     assert run("verify", out / "anonymized.csv", "--original", data, *asked, "--risk", "0.09").returncode == 6

@@ -19,7 +19,7 @@ import kanon_milp.system.modeling  # noqa: F401  # before anything that needs Sc
 from kanon_milp.errors import InputError, counted, is_built_in, nearest, own_code, type_in_words
 from kanon_milp.problem.arguments import column_name
 from kanon_milp.problem.distances.base import Space
-from kanon_milp.problem.exact import exact_parameter
+from kanon_milp.problem.exact import exact_parameter, text_in_words
 from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.records import Group, Label
 from kanon_milp.system.arrays import Flags
@@ -148,7 +148,8 @@ class Requirement(ABC):
     @classmethod
     def in_words(cls, claims: Mapping[str, Any], about: str) -> str:
         """What one with these parameters asks of each group. about: such as " of disease"; empty for no attribute."""
-        return cls.sentence.format_map({**claims, "about": about})
+        words = {key: text_in_words(value) for key, value in claims.items()}
+        return cls.sentence.format_map({**words, "about": about})
 
     @classmethod
     def as_options(cls, claims: Mapping[str, Any]) -> dict[str, str] | None:
@@ -324,14 +325,15 @@ class Requirement(ABC):
     @property
     def spelled(self) -> str:
         """Its name and parameters in words, such as 'l-diversity of "disease" (l = 2, form = frequency)'."""
-        described = self.claims
+        found = described(self)
         keys = {each.key or name: name.replace("_", "-") for name, each in self.parameters.items()}
+        shown = {key: value for key, value in found.items() if key != "sensitive" and not key.endswith("_exact")}
+        shown |= {key: text_in_words(found[f"{key}_exact"]) for key in shown if f"{key}_exact" in found}
         parameters = ", ".join(
             f"{keys.get(key, key)} = {' and '.join(map(str, value)) if isinstance(value, list) else value}"
-            for key, value in described.items()
-            if key not in ("name", "sensitive")
+            for key, value in shown.items()
         )
-        about = "".join(f' of "{name}"' for name in self.attributes if name != described.get("unit"))
+        about = "".join(f' of "{name}"' for name in self.attributes if name != found.get("unit"))
         return f"{term_of(type(self))}{about} ({parameters})"
 
     @property

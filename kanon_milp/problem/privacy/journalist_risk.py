@@ -16,7 +16,7 @@ from kanon_milp.errors import InputError, counted, type_in_words
 from kanon_milp.problem.arguments import file_path
 from kanon_milp.problem.column_values import as_text, mixed_key
 from kanon_milp.problem.csv_files import CsvFormat, with_missing
-from kanon_milp.problem.exact import Number, both
+from kanon_milp.problem.exact import Number, both, in_words
 from kanon_milp.problem.hierarchies import ColumnLevels, Hierarchy, Label
 from kanon_milp.problem.privacy.base import NUMBER, TEXT, Parameter, Requirement, Shortfall, Swept
 from kanon_milp.problem.privacy.instance_data import InstanceData
@@ -224,7 +224,7 @@ class JournalistRisk(Requirement):
         risk, people = Fraction(str(claims["journalist_risk"])), int(claims["population_rows"])
         return (
             f"each row matches at least {fewest_of(risk):,} of the {counted(people, 'row')} of the population, "
-            f"for a risk of at most {risk}"
+            f"for a risk of at most {in_words(risk)}"
         )
 
     @classmethod

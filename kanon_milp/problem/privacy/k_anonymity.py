@@ -12,6 +12,7 @@ import pyomo.core as pyo
 
 from kanon_milp.errors import InputError, counted, nearest
 from kanon_milp.problem.arguments import column_names, integer
+from kanon_milp.problem.exact import in_words
 from kanon_milp.problem.privacy.base import (
     INTEGER,
     LIST,
@@ -97,7 +98,7 @@ class KAnonymity(Requirement):
         source = PRESETS[claims["preset"]].source if "preset" in claims else ""
         k, risk = int(claims["k"]), Fraction(claims["risk"])
         above = f"; {k - 1} would be a risk of 1/{k - 1}, which is above it" if k > 1 else ""
-        return f"{said}: k = {k} is the fewest for a risk of at most {risk}{source and f' ({source})'}{above}"
+        return f"{said}: k = {k} is the fewest for a risk of at most {in_words(risk)}{source and f' ({source})'}{above}"
 
     @classmethod
     def as_options(cls, claims: Mapping[str, Any]) -> dict[str, str] | None:

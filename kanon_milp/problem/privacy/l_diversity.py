@@ -12,7 +12,7 @@ import pyomo.core as pyo
 
 from kanon_milp.errors import InputError, UndecidedError
 from kanon_milp.problem.arguments import column_names, one_of
-from kanon_milp.problem.exact import Number, both, exact_parameter
+from kanon_milp.problem.exact import Number, both, exact_parameter, in_words, text_in_words
 from kanon_milp.problem.privacy.base import (
     NUMBER,
     TEXT,
@@ -227,15 +227,15 @@ class LDiversity(LimitedValues):
     @classmethod
     def in_words(cls, claims: Mapping[str, Any], about: str) -> str:
         """What the form asks for, in words of the data."""
-        number, least = Fraction(claims["l"]), claims["l"]
-        most = {"1": "all", "2": "half", "3": "a third", "4": "a quarter"}.get(str(number), str(1 / number))
+        number, least = Fraction(claims["l"]), text_in_words(claims["l"])
+        most = {"1": "all", "2": "half", "3": "a third", "4": "a quarter"}.get(str(number), in_words(1 / number))
         said = {
             "frequency": f"in each group, no value{about} makes up more than {most} of the rows",
             "distinct": f"in each group there are at least {least} different values{about}",
             "blocki-williams": f"in each group, every row is one of {least} that pairwise differ in each value{about}",
             "entropy": f"in each group, the values{about} have at least the entropy of {least} equally frequent ones",
             "recursive": f"in each group, the most frequent value{about} has fewer rows than "
-            f"{claims.get('c')} times all from the {least}. most frequent one on",
+            f"{text_in_words(claims.get('c'))} times all from the {least}. most frequent one on",
         }
         return said[claims["form"]]
 

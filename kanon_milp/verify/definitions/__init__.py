@@ -25,7 +25,7 @@ from kanon_milp.problem.records import Label
 from kanon_milp.system.arrays import Flags, Ints
 from kanon_milp.verify.counts import Counts
 from kanon_milp.verify.ground import Ground, built_in
-from kanon_milp.verify.numbers import both
+from kanon_milp.verify.numbers import both, said
 from kanon_milp.verify.tables import Original, TableData, classes, tally
 
 EXACT = re.compile(r"[0-9]{1,1000}(/[0-9]{1,1000})?")
@@ -77,10 +77,10 @@ class ValueRule:
 
     @property
     def text(self) -> str:
-        """Such as 'l-diversity (l = 3/2, form = frequency) of "disease"'."""
+        """Such as 'l-diversity (l = 1.5, form = frequency) of "disease"'."""
         given = self.parameters
         parameters = ", ".join(
-            f"{key} = {given.get(f'{key}_exact', value)}"
+            f"{key} = {said(given.get(f'{key}_exact', value))}"
             for key, value in given.items()
             if key != "sensitive" and not key.endswith("_exact")
         )

@@ -171,8 +171,8 @@ def test_the_command_names_hierarchies_that_were_made_by_options(tmp_path: Path)
     [
         (["--recoding", "microaggregation", "--standardize", "--cost", "l1"], "of standardized columns"),
         (["--recoding", "boxes", "--weight", "age=1/2"], "the interval or the set"),
-        (["--risk", "1/3"], "k = 3 is the fewest for a risk of at most 1/3"),
-        (["--risk", "ema"], "k = 12 is the fewest for a risk of at most 9/100"),
+        (["--risk", "1/3"], "k = 3 is the fewest for a risk of at most 1/3 (0.3333)"),
+        (["--risk", "ema"], "k = 12 is the fewest for a risk of at most 0.09"),
         *(
             pytest.param(["--recoding", *options], how, marks=pytest.mark.full)
             for options, how in (
