@@ -294,7 +294,10 @@ def bench_run(
     found = read_study(study)
     if listed:
         for each in plan(found):
-            words = (each.run, each.instance, each.solver, each.method, each.formulation)
+            options = " ".join(f"{name}={value}" for name, value in each.options.items())
+            numbers = {"threads": each.threads - 1, "seed": each.seed, "permutation": each.permutation}
+            others = [f"{name} {getattr(each, name)}" for name, beyond in numbers.items() if beyond]
+            words = (each.run, each.instance, each.solver, options, each.method, each.formulation, *others)
             display.say("  ".join(word for word in words if word))
         return
     check_system()

@@ -22,7 +22,7 @@ from kanon_milp.studies import families
 from kanon_milp.studies.bench.plan import GENERATED, MODEL, MPS
 from kanon_milp.studies.model_files import read_content, read_model
 
-_BANNER = ("Running HiGHS", "Copyright", "ERROR:   Parser error reading")
+_BANNER = ("Running HiGHS", "Copyright", "Includes third-party", "ERROR:   Parser error reading")
 _SENSE_HEADS: tuple[str, ...] = ("OBJMIN", "OBJMAX", "MIN", "MAX", "MINIMIZE", "MAXIMIZE", "MINIMISE", "MAXIMISE")
 
 

@@ -80,7 +80,7 @@ def setting_names(settings: Sequence[tuple[Any, ...]]) -> list[str]:
     if len(own) == 1:
         settings = [(*row[:formulation], *own, *row[formulation + 1 :]) for row in settings]
     differ = [len({row[place] for row in settings}) > 1 for place in range(len(SETTING))]
-    if not any(differ):
+    if not any(differ) or differ[SETTING.index("options")]:  # options are those of a solver
         differ[SETTING.index("solver")] = True
     shown = [
         name

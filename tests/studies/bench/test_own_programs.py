@@ -138,3 +138,11 @@ def test_one_size_and_seed_as_in_the_library(tmp_path: Path) -> None:
         "knapsack",
         "planted_k-4-3",
     ]
+
+
+def test_listed_runs_differ_in_what_is_listed(tmp_path: Path) -> None:
+    study = study_of(tmp_path, '"highs", { name = "highs", options = { presolve = "off" } }')
+    study.write_text("permutations = [0, 7]\n" + study.read_text())
+    listed = [line.split("  ", 1)[1] for line in run("bench", study, "--list").stdout.splitlines()]
+    assert len(set(listed)) == len(listed) == 4
+    assert "knapsack  highs  presolve=off  solver  file  permutation 7" in listed

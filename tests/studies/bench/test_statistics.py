@@ -45,8 +45,8 @@ def test_settings_are_named_by_what_they_differ_in() -> None:
     assert named({}, {"instance": "b"}) == ["highs", "highs"]
     assert named({}, {"formulation": "textbook"}) == ["strong", "textbook"]
     assert named({}, {"solver": "scip", "threads": 2}) == ["highs, 1 thread", "scip, 2 threads"]
-    assert named({}, {"options": json.dumps({"gap": 0.1, "x": "y"})})[1] == "gap=0.1 x=y"
-    assert named({}, {"options": "odd"})[1] == "odd"
+    assert named({}, {"options": json.dumps({"gap": 0.1, "x": "y"})}) == ["highs", "highs, gap=0.1 x=y"]
+    assert named({}, {"options": "odd"})[1] == "highs, odd"
 
 
 def test_a_frame_that_is_no_table_of_runs_is_refused() -> None:
