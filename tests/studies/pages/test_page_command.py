@@ -14,6 +14,7 @@ from places import LIBRARY
 from result_pages import Read, page, small
 
 import kanon_milp as km
+from kanon_milp.problem.exact import in_words
 from kanon_milp.studies.output import described
 from kanon_milp.studies.pages.result_page import result_page
 from kanon_milp.studies.pages.wording import verify_command
@@ -210,3 +211,35 @@ def _expect_verified(folder: Path, *said: str) -> None:
     command = text[text.index("kanon-milp verify") : text.index("Run it in the folder")]
     checked = run_in(folder / "out", *shlex.split(command)[1:])
     assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_the_command_verifies_several_values_of_k_with_their_certificate(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"a": list("aabbccab"), "b": list("xyxyxyxx"), "c": list("uuuuvvvv")})
+    frame.write_csv(tmp_path / "t.csv")
+    table = km.read_table(tmp_path / "t.csv", quasi_identifiers=["a", "b", "c"])
+    known = ["a", "b"]
+    requirements = [km.KAnonymity(3), km.KAnonymity(2), km.KAnonymity(4, known), km.KAnonymity(3, known)]
+    problem = km.Problem(table, requirements)
+    result = km.solve(problem)
+    assert isinstance(result.table, pl.DataFrame)
+    result.table.write_csv(tmp_path / "a.csv")
+    certificate = result.certify()
+    (tmp_path / "c.json").write_text(json.dumps(certificate.as_dict()))
+    line, _ = verify_command(described(result), str(tmp_path / "a.csv"), str(tmp_path / "c.json"))
+    assert line is not None
+    done = run(*shlex.split(line)[1:], "--json")
+    assert done.returncode == 0, done.stderr
+    for other, accepted in ([3, 1], True), ([2], False), ([4, 3], False):
+        asked = [*map(km.KAnonymity, other), km.KAnonymity(4, known)]
+        assert km.check_certificate(km.Problem(table, asked), certificate).valid is accepted
+
+
+def test_a_refused_claim_is_said_as_other_numbers_are() -> None:
+    frame = pl.DataFrame({"a": list("aabbb"), "b": list("xyxyx")})
+    recoding = km.Suppression(weights={"a": "3/2", "b": "1/3"})
+    problem = km.Problem(km.Table.from_frame(frame, ["a", "b"]), km.KAnonymity(2), recoding)
+    certificate = km.solve(problem).certify()
+    raised = {**certificate.as_dict(), "bound": "7/2"}
+    (said,) = km.check_certificate(problem, raised).problems
+    assert said == f"the certificate claims 3.5; its multipliers prove {in_words(certificate.bound)}"
+    assert in_words(certificate.bound) == "5/3 (1.667)"
