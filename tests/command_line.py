@@ -9,12 +9,13 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from subprocess import CompletedProcess
 from unittest.mock import patch
 
 import typer
+from places import ROOT
 
 from kanon_milp.cli import command_line
 
@@ -41,11 +42,23 @@ def run_in(folder: Path, *arguments: object) -> CompletedProcess[str]:
         return run(*arguments)
 
 
+def python(
+    *arguments: object, folder: Path | None = None, code: int | None = 0, environment: Mapping[str, str] | None = None
+) -> CompletedProcess[str]:
+    """Python in a process of its own, in a folder whose modules it finds, as it does ours; it ends with this code."""
+    path = os.pathsep.join(str(each) for each in (folder, ROOT) if each)
+    done = subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        capture_output=True, text=True, timeout=300, check=False, cwd=folder,
+        env={**os.environ, "PYTHONPATH": path, **(environment or {})},
+    )  # fmt: skip
+    assert code in (None, done.returncode), done.stderr
+    return done
+
+
 def run_process(*arguments: object, **environment: str) -> CompletedProcess[str]:
     """The command line in a process of its own: also what libraries print, and what is written at exit."""
-    command = [sys.executable, "-m", "kanon_milp", *map(str, arguments)]
-    env = {**os.environ, **environment}
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=env)
+    return python("-m", "kanon_milp", *arguments, code=None, environment=environment)
 
 
 def processor_seconds(process: int) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import json
 import re
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 import polars as pl
 import pytest
 import typer
-from command_line import run
+from command_line import python, run
 from oracle import optimum
 
 import kanon_milp as km
@@ -116,9 +115,7 @@ def test_the_python_examples_run(tmp_path: Path) -> None:
     assert all(pages.values())
     (tmp_path / "pages.json").write_text(json.dumps([pages, OUT_AND_BACK]))
     (tmp_path / "script.py").write_text(PAGE_BY_PAGE)
-    command = [sys.executable, "-W", "ignore", "script.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
+    done = python("-W", "ignore", "script.py", folder=tmp_path)
     assert done.stdout.endswith("there and back\n")
     assert "verification failed" not in done.stdout
     printed = dict(re.findall(r"^page (\S+)\n((?:(?!page ).*\n)*)", done.stdout, re.MULTILINE))

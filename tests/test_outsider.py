@@ -6,16 +6,13 @@ Each is a part of the script that stands for itself; the last part uses all of t
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import python
 from oracle import optimum
-from places import ROOT
 
 SOLVER = '''
 import scipy.optimize as so
@@ -173,17 +170,7 @@ def test_what_an_outsider_adds_is_used_together(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text("age,city\n" + "".join(f"{age},{city}\n" for age, city in ROWS))
     head = "import json\n\nimport polars as pl\n\nimport kanon_milp as km\n"
     (tmp_path / "script.py").write_text("\n".join([head, SOLVER, REQUIREMENT, COST, METHOD, PHASE, TOGETHER]))
-    done = subprocess.run(
-        [sys.executable, "script.py"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
+    said = json.loads(python("script.py", folder=tmp_path).stdout)
     best = optimum(ROWS, 2, **GIVEN)
     limited = optimum(ROWS, 2, requirement=lambda rows: len(rows) <= 2, **GIVEN)
     assert said.pop("solver") == said.pop("textbook") == ["optimal", str(best), True]

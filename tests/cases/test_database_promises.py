@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from command_line import run_in
+from command_line import python, run_in
 
 import kanon_milp as km
 from kanon_milp.errors import InputError, without_passwords
@@ -101,11 +101,7 @@ def test_all_or_nothing_over_folder_certificate_and_database(tmp_path: Path, the
     rows = "".join(f"{i % 7},{i % 11},{i % 2},{i % 3},s{i % 5}\n" for i in range(20_000))
     (tmp_path / "big.csv").write_text("a,b,c,d,s\n" + rows)
     if there:
-        subprocess.run(
-            [sys.executable, "-c", "import sqlite3; sqlite3.connect('x.db').execute('create table o (a)')"],
-            cwd=tmp_path,
-            check=True,
-        )
+        python("-c", "import sqlite3; sqlite3.connect('x.db').execute('create table o (a)')", folder=tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     command = (
         "solve --data big.csv --qi a,b,c,d --sensitive s --k 3 --method m_approximation --out o2 --to-table T "

@@ -4,12 +4,11 @@ so is whatever else runs out of memory."""
 from __future__ import annotations
 
 import gzip
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from command_line import run
+from command_line import python, run
 
 import kanon_milp as km
 from kanon_milp.methods import solve as solving
@@ -62,8 +61,7 @@ def test_within_a_limit_of_the_shell(bomb: Path) -> None:
         "from kanon_milp.cli import main\n"
         "main()\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=100)
-    assert done.returncode == 2, done.stderr
+    done = python("-c", script, code=2)
     assert "is too large for the memory that is free" in done.stderr
 
 

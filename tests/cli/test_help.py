@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 import typer
-from command_line import run
+from command_line import python, run
 
 from kanon_milp.cli.app import app
 from kanon_milp.cli.help import OTHERS, SECTIONS
@@ -69,7 +66,4 @@ def test_each_option_of_a_long_command_has_a_section() -> None:
 def test_the_shell_completes_options() -> None:
     asked = {"_KANON_MILP_COMPLETE": "complete_bash", "COMP_WORDS": "kanon-milp solve --obj", "COMP_CWORD": "2"}
     script = "import sys; sys.argv[0] = 'kanon-milp'; from kanon_milp.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", script], env={**os.environ, **asked}, capture_output=True, text=True, check=False
-    )
-    assert done.stdout.split() == ["--objective"]
+    assert python("-c", script, code=None, environment=asked).stdout.split() == ["--objective"]

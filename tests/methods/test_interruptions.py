@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import random
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from command_line import python
 from interruptions import interrupt, write_table
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="signals, and reads /proc")
@@ -58,7 +57,7 @@ def test_signals_at_random_moments(tmp_path: Path, table: str) -> None:
 def test_the_package_imports_next_to_nothing_until_it_is_used() -> None:
     heavy = ("numpy", "polars", "pyomo", "scipy", "highspy", "typer", "rich")
     script = f"import sys, kanon_milp.cli; print([name for name in {heavy} if name in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "[]\n"
+    assert python("-c", script).stdout == "[]\n"
 
 
 @pytest.mark.processes
@@ -71,8 +70,7 @@ def test_what_nothing_here_uses_is_not_imported() -> None:
         "from pyomo.common.dependencies import scipy, scipy_available\n"
         "print(bool(scipy_available), scipy.stats.norm.cdf(0))"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["True False False False False False", "True 0.5"]
+    assert python("-c", script).stdout.splitlines() == ["True False False False False False", "True 0.5"]
 
 
 @pytest.mark.processes
@@ -82,7 +80,7 @@ def test_a_model_can_be_written_by_who_imports_nothing_of_pyomo(tmp_path: Path) 
         "table = km.Table.from_frame(pl.DataFrame({'a': ['x', 'x', 'y', 'y']}), ['a'])\n"
         "km.build_model(km.Problem(table, km.KAnonymity(2))).write(sys.argv[1])\n"
     )
-    subprocess.run([sys.executable, "-c", script, str(tmp_path / "model.lp")], check=True)
+    python("-c", script, tmp_path / "model.lp")
     assert "end" in (tmp_path / "model.lp").read_text()
 
 
@@ -110,7 +108,6 @@ def test_a_solver_that_was_left_behind_does_not_abort_a_script(tmp_path: Path) -
         "result = km.solve(problem, method='milp')\n"
         "print(result.stop_reason, exit_code(result), 'highs' in [t.name for t in threading.enumerate()])\n"
     )
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False, timeout=120)
-    assert done.returncode == 0, done.stderr
+    done = python(script)
     assert done.stdout == "interrupted 4 True\n"
     assert done.stderr == ""

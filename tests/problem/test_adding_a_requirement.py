@@ -10,16 +10,16 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 from html import unescape
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
+from command_line import python
 from oracle import optimum
 from places import ROOT, TESTS
 from present import present
@@ -141,23 +141,10 @@ def added(way: str, folder: Path) -> tuple[Path, list[str], str]:
 @pytest.mark.parametrize("way", ["two files and a line", "by a script"])
 def test_a_class_a_definition_and_a_line(way: str, tmp_path: Path) -> None:
     first, command, begin = added(way, tmp_path)
-    environment = {**os.environ, "PYTHONPATH": f"{first}{os.pathsep}{ROOT}"}
+    ours = {"PYTHONPATH": f"{first}{os.pathsep}{ROOT}"}
 
-    def python(*words: object, code: int = 0) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [sys.executable, *map(str, words)],
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-            cwd=tmp_path,
-            env=environment,
-        )
-        assert done.returncode == code, done.stderr
-        return done
-
-    def run(*words: object, code: int = 0) -> subprocess.CompletedProcess[str]:
-        return python(*command, *words, code=code)
+    def run(*words: object, code: int = 0) -> CompletedProcess[str]:
+        return python(*command, *words, code=code, folder=tmp_path, environment=ours)
 
     data, model, certificate = tmp_path / "people.csv", tmp_path / "model.toml", tmp_path / "certificate.json"
     data.write_text("age,city,job\n" + "".join(f"{age},{city},p\n" for age, city in ROWS))
@@ -201,7 +188,7 @@ def test_a_class_a_definition_and_a_line(way: str, tmp_path: Path) -> None:
     model.write_text(f'[data]\n{columns}[privacy]\nk = 2\n[[privacy.requirements]]\nkind = "at_most"\nmost = 3\n')
     script = tmp_path / "in_python.py"
     script.write_text(IN_PYTHON)
-    found = json.loads(python(script, data, model, begin).stdout)
+    found = json.loads(python(script, data, model, begin, folder=tmp_path, environment=ours).stdout)
     assert found == {
         "objective": best[3],
         "held": True,
@@ -230,10 +217,7 @@ def no_more_than_half(rows: tuple[int, ...]) -> bool:
 
 def by_script(asked: str, folder: Path) -> dict[str, Any]:
     (folder / "people.csv").write_text("age,city,job\n" + "".join(",".join(row) + "\n" for row in PEOPLE))
-    command = [sys.executable, str(OWN_SCRIPT), str(folder), asked]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
+    found: dict[str, Any] = json.loads(python(OWN_SCRIPT, folder, asked).stdout)
     return found
 
 

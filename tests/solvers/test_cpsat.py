@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-import os
-import subprocess
 import sys
 import threading
 import time
@@ -18,10 +16,10 @@ import numpy as np
 import polars as pl
 import pyomo.environ as pyo
 import pytest
+from command_line import python
 from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from places import ROOT
 from solver_cases import ADAPTERS, INF, among, market_split, random_start
 
 import kanon_milp as km
@@ -276,16 +274,7 @@ except km.SolverError as error:
 )
 def test_a_missing_or_old_scip_says_so(tmp_path: Path, module: str, found: str, said: str) -> None:
     (tmp_path / "pyscipopt.py").write_text(module)
-    path = os.pathsep.join([str(tmp_path), str(ROOT)])
-    done = subprocess.run(
-        [sys.executable, "-c", ASK_SCIP],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-        env={**os.environ, "PYTHONPATH": path},
-    )
-    first, second = done.stdout.splitlines()
+    first, second = python("-c", ASK_SCIP, folder=tmp_path).stdout.splitlines()
     assert first == found
     assert said in second
 

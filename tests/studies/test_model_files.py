@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
-from command_line import run
+from command_line import python, run
 from places import LIBRARY
 
 import kanon_milp as km
@@ -308,8 +306,7 @@ def test_what_checks_model_files_is_imported_when_one_is_read() -> None:
         f"km.read_model({str(LIBRARY / 'hospital.toml')!r})\n"
         "print('pydantic' in sys.modules)\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "True"]
+    assert python("-c", script).stdout.split() == ["False", "True"]
 
 
 @pytest.mark.parametrize(

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import gc
 import math
-import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
+from subprocess import CompletedProcess
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from command_line import python
 from effort import examples
 from present import present
 
@@ -249,10 +250,10 @@ def work(_):
 """
 
 
-def script(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
+def script(folder: Path, text: str) -> CompletedProcess[str]:
     path = folder / "script.py"
     path.write_text(SCRIPT + text)
-    return subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=False, timeout=60)
+    return python(path, code=None)
 
 
 @pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="fork")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-import subprocess
-import sys
 
 import polars as pl
 import pytest
+from command_line import python
 
 import kanon_milp as km
 
@@ -22,8 +21,7 @@ km.solve(km.Problem(km.Table.from_frame(frame, ["a", "b"]), km.KAnonymity(2)), m
 
 
 def said(setting: str) -> str:
-    command = [sys.executable, "-c", SCRIPT.format(setting=setting)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = python("-c", SCRIPT.format(setting=setting))
     return done.stdout + done.stderr
 
 
@@ -54,7 +52,7 @@ def test_the_loggers_of_others_stay_as_they_were() -> None:
         "after = state()\n"
         "print([name for name in before if before[name] != after[name]], logging.getLogger('pyomo').level)\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = python("-c", script)
     assert (done.stdout, done.stderr) == ("[] 0\n", "")
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
-import subprocess
-import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
+from command_line import python
 
 import kanon_milp
 from kanon_milp.problem import records
@@ -104,9 +103,7 @@ loaded = {{name for name in sys.modules if name.startswith("kanon_milp.")}}
 print(*sorted(name for name in loaded if not name.startswith("kanon_milp.verify")))
 assert not {{"pyomo", "highspy"}} & set(sys.modules)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert set(done.stdout.split()) == ALLOWED
+    assert set(python("-c", code).stdout.split()) == ALLOWED
 
 
 def test_records_are_plain_data() -> None:
