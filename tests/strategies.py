@@ -21,7 +21,8 @@ from oracle import Costs
 import kanon_milp as km
 from kanon_milp.bounds import type_sets
 from kanon_milp.bounds.packing_cuts import TypeSets
-from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.instance import Instance, prepare
+from kanon_milp.presolve.reductions import reduce
 from kanon_milp.verify.tables import SuppressedRows
 
 Drawn = TypeVar("Drawn")
@@ -206,6 +207,13 @@ def drawn_sets(data: st.DataObject, count: int, largest: int) -> tuple[TypeSets,
     sets = data.draw(st.lists(st.sets(st.integers(0, count - 1), min_size=1), max_size=3))
     charges = data.draw(st.lists(st.integers(0, largest), min_size=len(sets), max_size=len(sets)))
     return type_sets(sets), np.array(charges, dtype=np.int64)
+
+
+def reduced(problem: km.Problem) -> Instance:
+    """All candidates of a problem that reductions leave."""
+    before = prepare(problem)
+    steps = reduce(before)
+    return steps[-1].instance if steps else before
 
 
 def covered(instance: Instance) -> bool:

@@ -18,13 +18,12 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
 from sensitive_cases import KINDS, SensitiveCase, sensitive_cases
-from strategies import PATHS, Case, cases
+from strategies import PATHS, Case, cases, reduced
 
 import kanon_milp as km
 from kanon_milp.bounds import certified_instance, certify, lagrangian, proven_bound, round_dual
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.instance import prepare
-from kanon_milp.presolve.reductions import reduce
 from kanon_milp.verify.certificate import check_certificate
 from kanon_milp.verify.claims import claimed
 from kanon_milp.verify.definitions import Supply, group_needs
@@ -93,7 +92,7 @@ IN_THIRDS = tuple(Fraction(each, 3) for each in range(4))
 @settings(max_examples=examples(40, 5))
 def test_nothing_is_lost_against_the_reduced_instance(case: Case) -> None:
     problem = case.problem()
-    instance = reduce(prepare(problem))[-1].instance
+    instance = reduced(problem)
     assume(set(instance.candidates.members.tolist()) == set(range(instance.types.count)))
     dual = lagrangian(instance)
     bound = max(proven_bound(instance, round_dual(dual)), 0) * instance.levels.unit
@@ -258,7 +257,7 @@ def test_the_size_of_the_groups_in_a_set_is_that_of_the_smallest_that_is_allowed
 def test_nothing_is_lost_on_a_census(k: int, patterns: int | None) -> None:
     recoding = km.Suppression() if patterns is None else km.PatternMask.random(Q8, patterns, 0)
     asked = km.Problem(census_problem(400, k).table, [km.KAnonymity(k)], recoding)
-    instance = reduce(prepare(asked))[-1].instance
+    instance = reduced(asked)
     dual = lagrangian(instance)
     report = check_certificate(asked, certify(asked, dual))
     assert report.valid
@@ -279,7 +278,7 @@ def test_nothing_is_lost_on_a_census(k: int, patterns: int | None) -> None:
 )
 def test_nothing_is_lost_with_other_requirements_on_a_census(privacy: list[km.Requirement]) -> None:
     asked = km.Problem(km.Table.from_frame(census(200), Q8[:4], "disease"), privacy)
-    instance = reduce(prepare(asked))[-1].instance
+    instance = reduced(asked)
     dual = lagrangian(instance, iterations=300)
     report = check_certificate(asked, certify(asked, dual))
     assert report.valid

@@ -16,7 +16,7 @@ from effort import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
-from strategies import Case, cases
+from strategies import Case, cases, reduced
 
 from kanon_milp.bounds import BoundLimit, DualPoint, exact_value, round_dual, type_sets
 from kanon_milp.bounds.closed_form import PricedCandidates
@@ -29,7 +29,6 @@ from kanon_milp.heuristics.greedy import greedy
 from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import prepare
 from kanon_milp.presolve.ragged import Ragged
-from kanon_milp.presolve.reductions import reduce
 from kanon_milp.system.limit import NO_LIMIT, Limit
 
 Row = tuple[list[int], list[int], int]
@@ -314,7 +313,7 @@ def test_master_reaches_the_linear_program_over_all_groups(small: Small, data: s
 @given(cases(max_rows=7, sides=False), st.data())
 @settings(max_examples=examples(40, 5))
 def test_packing_cuts_are_held(case: Case, data: st.DataObject) -> None:
-    instance = reduce(prepare(case.problem()))[-1].instance
+    instance = reduced(case.problem())
     types = instance.types.count
     assume(types and instance.candidates.count)
     covers = np.split(instance.candidates.members, instance.candidates.indptr[1:-1])

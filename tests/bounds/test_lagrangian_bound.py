@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from oracle import optimum
 from present import present
 from scipy.optimize import linprog
-from strategies import Case, cases, covered, drawn_sets
+from strategies import Case, cases, covered, drawn_sets, reduced
 
 import kanon_milp as km
 from kanon_milp.bounds import (
@@ -45,7 +45,6 @@ from kanon_milp.bounds.registry import BoundLimit
 from kanon_milp.errors import InputError
 from kanon_milp.formulations.strong import build_strong
 from kanon_milp.presolve.instance import Instance, prepare
-from kanon_milp.presolve.reductions import reduce
 from kanon_milp.solvers import SolverOptions, get
 from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.system.arrays import Floats
@@ -85,10 +84,6 @@ def strong_lp(instance: Instance, sets: Sequence[set[int]] = ()) -> float | None
     linear = to_arrays(model).linear
     answer = get("highs").solve(replace(linear, integer=np.zeros_like(linear.integer)), SolverOptions())
     return answer.objective
-
-
-def reduced(problem: km.Problem) -> Instance:
-    return reduce(prepare(problem))[-1].instance
 
 
 def drawn_multipliers(data: st.DataObject, count: int, denominator: int) -> list[int]:

@@ -18,7 +18,7 @@ from oracle import optimum
 from present import present
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
-from strategies import Case, cases
+from strategies import Case, cases, reduced
 
 import kanon_milp as km
 from kanon_milp.bounds import (
@@ -46,19 +46,11 @@ from kanon_milp.heuristics.greedy import greedy
 from kanon_milp.heuristics.search import Search
 from kanon_milp.kernels.pricing import possible_pairs
 from kanon_milp.methods.core_problem import CoreProblem
-from kanon_milp.presolve.instance import prepare
-from kanon_milp.presolve.reductions import reduce
 from kanon_milp.solvers import LinearModel, SolverResult, StopReason
 from kanon_milp.solvers.highs import HighsAdapter
 from kanon_milp.system.limit import Limit
 from kanon_milp.system.parameters import Parameters
 from kanon_milp.verify import check_certificate
-
-
-def reduced(problem: km.Problem) -> km.Instance:
-    before = prepare(problem)
-    steps = reduce(before)
-    return steps[-1].instance if steps else before
 
 
 @given(cases(max_rows=8, sides=False), st.integers(0, 2))

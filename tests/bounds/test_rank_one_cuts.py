@@ -22,7 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import optimum
 from scipy.optimize import linprog
-from strategies import Case, cases
+from strategies import Case, cases, reduced
 
 import kanon_milp as km
 from kanon_milp.bounds.parameters import SeparationParameters
@@ -30,9 +30,8 @@ from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts, separate
 from kanon_milp.errors import InputError
 from kanon_milp.formulations.groups import build_groups, enumerate_groups
 from kanon_milp.presolve.assignment import Groups
-from kanon_milp.presolve.instance import Instance, prepare
+from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.preparation import presolve
-from kanon_milp.presolve.reductions import reduce
 from kanon_milp.solvers import SolverOptions, get
 from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.system.clock import Clock
@@ -268,7 +267,7 @@ def least(model: pyo.ConcreteModel, *, whole: bool) -> float | None:
 @given(cases(max_rows=7, sides=False), st.data())
 @settings(max_examples=examples(40, 5))
 def test_they_keep_the_optimum_and_never_lower_the_bound(case: Case, data: st.DataObject) -> None:
-    instance = reduce(prepare(case.problem()))[-1].instance
+    instance = reduced(case.problem())
     best = optimum(case.rows, case.k, **case.judged())
     if best is None or set(instance.candidates.members.tolist()) != set(range(instance.types.count)):
         return
@@ -291,7 +290,7 @@ def test_three_rows_with_one_half_each_close_the_gap_of_a_triangle() -> None:
     # any two rows agree in one column; half of each pair is a fractional solution of loss 6, each table loses 9
     rows = [("a", "x", "-"), ("a", "?", "y"), ("!", "x", "y")]
     table = km.Table.from_frame(pl.DataFrame(rows, schema=["p", "q", "r"], orient="row"), ["p", "q", "r"])
-    instance = reduce(prepare(km.Problem(table, [km.KAnonymity(2)])))[-1].instance
+    instance = reduced(km.Problem(table, [km.KAnonymity(2)]))
     groups = enumerate_groups(instance)
     assert least(build_groups(instance), whole=False) == pytest.approx(6)
     triple = RankOneCuts.of([([0, 1, 2], [1, 1, 1], 2)])

@@ -15,7 +15,7 @@ import pytest
 from effort import examples
 from hypothesis import assume, given, settings
 from oracle import optimum
-from strategies import Case, cases
+from strategies import Case, cases, reduced
 
 import kanon_milp as km
 from kanon_milp.bounds import (
@@ -31,7 +31,6 @@ from kanon_milp.bounds import (
 )
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.instance import Instance, prepare
-from kanon_milp.presolve.reductions import reduce
 from kanon_milp.verify import check_certificate
 
 ROWS = [(a, b) for a in "abc" for b in "xyz"]
@@ -159,7 +158,7 @@ def test_what_is_no_bound_is_refused() -> None:
 
 
 def test_the_highest_registered_bound_counts() -> None:
-    instance = reduce(prepare(problem()))[-1].instance
+    instance = reduced(problem())
     with registered(Claims(4)), registered(Claims(7, "other")):
         best = best_registered(instance, BoundTask())
     assert best.units * instance.levels.unit == 7
@@ -170,7 +169,7 @@ def test_the_highest_registered_bound_counts() -> None:
 @given(cases(max_rows=8, sides=False))
 @settings(max_examples=examples(25, 8))
 def test_no_bound_of_the_package_is_above_the_optimum(case: Case) -> None:
-    instance = reduce(prepare(case.problem()))[-1].instance
+    instance = reduced(case.problem())
     best = optimum(case.rows, case.k, **case.judged())
     assume(best is not None and instance.types.count)
     assert best is not None

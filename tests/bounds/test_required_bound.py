@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from oracle import optimum
 from present import present
 from sensitive_cases import KINDS, SensitiveCase, sensitive_cases
-from strategies import covered
-from test_lagrangian_bound import Q8, reduced, strong_lp
+from strategies import covered, reduced
+from test_lagrangian_bound import Q8, strong_lp
 
 import kanon_milp as km
 from kanon_milp.bounds import evaluation, lagrangian

@@ -16,7 +16,7 @@ from hypothesis import assume, given, settings
 from oracle import SYMBOL
 from own_requirement import Own
 from sensitive_cases import SensitiveCase, sensitive_cases
-from strategies import Case, cases
+from strategies import Case, cases, reduced
 
 import kanon_milp as km
 from kanon_milp.cli.exit_codes import exit_code
@@ -183,10 +183,6 @@ def test_the_model_has_the_components_that_the_documentation_names() -> None:
     for name in (*names, "formed", "loss"):
         assert model.component(name) is not None, name
     assert len(model.use) == len(model.GROUPS) == enumerate_groups(reduced(triangle())).count
-
-
-def reduced(problem: km.Problem) -> Instance:
-    return reduce(prepare(problem))[-1].instance
 
 
 def test_a_user_can_bound_the_open_candidates() -> None:

@@ -8,14 +8,13 @@ import pytest
 from census import census
 from effort import examples
 from hypothesis import assume, given, settings
-from strategies import Case, cases
+from strategies import Case, cases, reduced
 
 import kanon_milp as km
 from kanon_milp.formulations import strong
 from kanon_milp.formulations.arrays import strong_model
 from kanon_milp.formulations.strong import build_strong
-from kanon_milp.presolve.instance import Instance, prepare
-from kanon_milp.presolve.reductions import reduce
+from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers import SolverOptions, get
 from kanon_milp.solvers.model import LinearModel
 from kanon_milp.solvers.pyomo_arrays import to_arrays
@@ -47,7 +46,7 @@ def constraints(model: LinearModel) -> list[tuple[tuple[tuple[int, float], ...],
 @given(cases(max_rows=9, sides=False))
 @settings(max_examples=examples(40, 13))
 def test_the_two_statements_are_the_same_model(case: Case) -> None:
-    instance = reduce(prepare(case.problem()))[-1].instance
+    instance = reduced(case.problem())
     # every row type has a candidate
     assume(instance.types.count and set(instance.candidates.members.tolist()) == set(range(instance.types.count)))
     ours, declared = stated(instance), to_arrays(build_strong(instance)).linear

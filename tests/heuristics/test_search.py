@@ -20,7 +20,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
 from present import present
-from strategies import Case, cases
+from strategies import Case, cases, reduced
 
 import kanon_milp as km
 from kanon_milp.bounds import lagrangian
@@ -38,8 +38,7 @@ from kanon_milp.kernels.limits import FAILED
 from kanon_milp.kernels.moves import pull, shift
 from kanon_milp.kernels.rows import close, commit, total, undo
 from kanon_milp.presolve.assignment import Assignment
-from kanon_milp.presolve.instance import Instance, prepare
-from kanon_milp.presolve.reductions import reduce
+from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers import SolverOptions, get
 from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.system.parameters import Parameters
@@ -53,10 +52,6 @@ NOTHING_NEAR = Parameters(
         "neighbourhoods.seconds": 60.0,
     }
 )
-
-
-def reduced(problem: km.Problem) -> Instance:
-    return reduce(prepare(problem))[-1].instance
 
 
 def covered(instance: Instance) -> bool:

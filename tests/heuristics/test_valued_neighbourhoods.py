@@ -12,6 +12,7 @@ from effort import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sensitive_cases import SensitiveCase, sensitive_cases
+from strategies import reduced
 
 import kanon_milp as km
 from kanon_milp.heuristics.greedy import greedy, suppress_all
@@ -89,7 +90,7 @@ def test_a_neighbourhood_begins_where_the_table_is(case: SensitiveCase, data: st
 def test_what_does_not_satisfy_the_requirements_is_not_put_back() -> None:
     frame = census(40)
     problem = km.Problem(km.Table.from_frame(frame, ["age", "race", "sex"], "disease"), [km.LDiversity(2)])
-    instance = reduce(prepare(problem))[-1].instance
+    instance = reduced(problem)
     table = suppress_all(instance)
     assert table is not None
     landscape = everything(instance)
@@ -111,7 +112,7 @@ def test_a_counted_model_of_moved_values_that_is_too_large_is_left_out() -> None
     frame, few = census(40), replace(DEFAULT, counted_emd_entries=1)
     table = km.Table.from_frame(frame, ["age", "race", "sex"], "disease")
     for requirement, left_out in ((km.TCloseness("0.4"), True), (km.LDiversity(2), False)):
-        instance = reduce(prepare(km.Problem(table, [km.KAnonymity(2), requirement])))[-1].instance
+        instance = reduced(km.Problem(table, [km.KAnonymity(2), requirement]))
         start, effort = suppress_all(instance), Effort(neighbourhoods=2)
         assert start is not None
 
@@ -146,7 +147,7 @@ def test_neighbourhoods_find_the_optimum_of_a_small_table(solver: str) -> None:
 
 def test_busy_candidates_are_left_alone() -> None:
     problem = km.Problem(km.Table.from_frame(census(60), ["age", "race", "sex"], "disease"), [km.LDiversity(2)])
-    instance = reduce(prepare(problem))[-1].instance
+    instance = reduced(problem)
     table = greedy(instance)
     assert table is not None
     busy = np.zeros(instance.candidates.count, np.bool_)

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from census import census_problem
 from present import present
+from strategies import reduced
 
 import kanon_milp as km
 from kanon_milp.bounds import BoundLimit, DualPoint, lagrangian, proven_bound, round_dual
@@ -29,8 +30,7 @@ from kanon_milp.methods.phases import Known
 from kanon_milp.methods.scheduler import Concurrent
 from kanon_milp.methods.sizes_phases import ConcurrentCuts
 from kanon_milp.methods.tracker import Tracker
-from kanon_milp.presolve.instance import Instance, prepare
-from kanon_milp.presolve.reductions import reduce
+from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers import Progress, SolverAdapter, SolverOptions
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import Limit
@@ -39,12 +39,6 @@ from kanon_milp.verify import check_certificate
 
 PROBLEM = census_problem(60, 5)
 SECONDS, SHORT = 60.0, 1.2  # long enough for all that ends earlier, and for some cuts
-
-
-def reduced(problem: km.Problem) -> Instance:
-    before = prepare(problem)
-    steps = reduce(before)
-    return steps[-1].instance if steps else before
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from effort import examples
 from oracle import cheapest, optimum
 from present import present
 from sensitive_cases import KINDS, drawn_sensitive_case
-from strategies import drawn_case
+from strategies import drawn_case, reduced
 
 import kanon_milp as km
 from kanon_milp.bounds import DualPoint, certify, exact_value, proven_bound, round_dual
@@ -37,7 +37,6 @@ from kanon_milp.presolve import preparation
 from kanon_milp.presolve.infeasibility import numbers_of_groups, refuse_side_constraints
 from kanon_milp.presolve.instance import compress_table, prepare, types_of
 from kanon_milp.presolve.preparation import presolve
-from kanon_milp.presolve.reductions import reduce
 from kanon_milp.solvers import get
 from kanon_milp.solvers.call import SolverOptions
 from kanon_milp.system.clock import Clock
@@ -66,7 +65,7 @@ def test_any_multipliers_bound_the_loss_of_so_many_groups(seed: int) -> None:
     free, least = optima(draw)
     for (fewest, most), best in least.items():
         problem = replace(free, min_groups=fewest, max_groups=most)
-        instance = reduce(prepare(problem))[-1].instance
+        instance = reduced(problem)
         if set(instance.candidates.members.tolist()) != set(range(instance.types.count)):
             continue
         sets = first_sets(instance)
@@ -154,7 +153,7 @@ def test_the_first_multipliers_of_one_group_are_the_best_ones(seed: int) -> None
     for _ in range(12):
         free, least = optima(draw)
         problem = replace(free, max_groups=1)
-        instance = reduce(prepare(problem))[-1].instance
+        instance = reduced(problem)
         if free.suppressed_rows == "exempt" or (None, 1) not in least:
             continue
         seen += 1
@@ -210,7 +209,7 @@ def test_what_loses_more_in_few_groups_than_the_cost_bound_is_infeasible() -> No
 
 def test_a_certificate_without_the_limit_holds_with_it() -> None:
     free = people(400, 5)
-    certificate = certify(free, lagrangian(reduce(prepare(free))[-1].instance))
+    certificate = certify(free, lagrangian(reduced(free)))
     assert "max_groups" not in certificate.problem
     assert check_certificate(people(400, 5, max_groups=12), certificate).valid
 
@@ -218,7 +217,7 @@ def test_a_certificate_without_the_limit_holds_with_it() -> None:
 def test_interchange_places_all_rows_in_few_groups() -> None:
     for most in (1, 2, 5, 20):
         problem = people(400, 5, max_groups=most)
-        instance = reduce(prepare(problem))[-1].instance
+        instance = reduced(problem)
         dual = lagrangian(instance, iterations=200)
         share = np.zeros(len(dual.phi)) if most == 1 else present(dual.open_share)  # one is known without iterations
         table = interchange(instance, dual.phi, share, most, NO_LIMIT, InterchangeParameters(candidates=500))
@@ -246,8 +245,8 @@ def crossed(**sides: Any) -> km.Problem:
 
 def test_a_least_number_that_binds_is_in_the_bound_and_stated() -> None:
     problem, free = crossed(min_groups=16), crossed()
-    instance = reduce(prepare(problem))[-1].instance
-    dual, without = lagrangian(instance), lagrangian(reduce(prepare(free))[-1].instance)
+    instance = reduced(problem)
+    dual, without = lagrangian(instance), lagrangian(reduced(free))
     assert without.value <= 0
     certificate = certify(problem, dual)
     assert certificate.problem["min_groups"] == 16
@@ -264,7 +263,7 @@ def test_a_least_number_that_binds_is_in_the_bound_and_stated() -> None:
     assert "min_groups" not in certify(problem, without).problem
     assert check_certificate(problem, certify(problem, without)).valid
     with pytest.raises(InputError, match="least number of groups"):
-        exact_value(reduce(prepare(free))[-1].instance, round_dual(dual))
+        exact_value(reduced(free), round_dual(dual))
 
 
 @pytest.mark.parametrize(
@@ -281,7 +280,7 @@ def test_a_least_number_that_binds_is_in_the_bound_and_stated() -> None:
 )
 def test_forged_ones_are_refused(changed: dict[str, Any], said: str) -> None:
     problem = crossed(min_groups=16)
-    forged = certify(problem, lagrangian(reduce(prepare(problem))[-1].instance)).as_dict()
+    forged = certify(problem, lagrangian(reduced(problem))).as_dict()
     assert check_certificate(problem, forged).valid
     if "min_groups" in changed:
         number = changed["min_groups"]

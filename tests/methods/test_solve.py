@@ -15,13 +15,13 @@ from effort import examples
 from lying import Lying, only_highs
 from oracle import optimum
 from present import present
+from strategies import reduced
 
 import kanon_milp as km
 from kanon_milp.cli.exit_codes import exit_code
 from kanon_milp.formulations.row_assignment import assign_rows
 from kanon_milp.presolve import resources
 from kanon_milp.presolve.instance import prepare
-from kanon_milp.presolve.reductions import reduce
 from kanon_milp.problem.exact import in_words
 from kanon_milp.solvers import Progress, StopReason
 
@@ -241,7 +241,7 @@ def test_weights_have_a_unit_of_their_own() -> None:
 
 def test_row_assignment_is_integral_and_no_dearer_than_the_milp() -> None:
     for seed in range(examples(5, 2)):
-        instance = reduce(prepare(random_problem(rows=45, seed=seed)))[-1].instance
+        instance = reduced(random_problem(rows=45, seed=seed))
         result = km.solve(instance.problem).require_optimal()
         opened = np.zeros(instance.candidates.count, dtype=bool)
         labels = list(

@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from sensitive_cases import SensitiveCase, sensitive_cases
-from strategies import Case, by_hypothesis, drawn_case
+from strategies import Case, by_hypothesis, drawn_case, reduced
 
 import kanon_milp as km
 from kanon_milp.presolve import closures, preparation
@@ -51,7 +51,7 @@ def test_closed_candidates_are_those_that_no_other_dominates(case: Case) -> None
     problem = case.problem()
     found = closed(problem)
     assert found is not None
-    assert covers(viable(found)) == covers(reduce(prepare(problem))[-1].instance)
+    assert covers(viable(found)) == covers(reduced(problem))
     c = found.candidates
     assert c.support.tolist() == [int(found.types.counts[list(cover)].sum()) for cover in c.cover_lists()]
     assert (found.levels.row_costs(c.vector, found.types.codes[c.representative]) == c.cost).all()
@@ -96,7 +96,7 @@ def test_they_are_so_under_requirements_about_sensitive_values(case: SensitiveCa
     if closures_suffice(problem):
         found = closed(problem)
         assert found is not None
-        assert covers(viable(found)) == covers(reduce(prepare(problem))[-1].instance)
+        assert covers(viable(found)) == covers(reduced(problem))
 
 
 @given(by_hypothesis(partial(drawn_case, rows=(1, 8), sides=True)))

@@ -18,13 +18,12 @@ import pytest
 from command_line import python
 from effort import examples
 from present import present
+from strategies import reduced
 
 import kanon_milp as km
 from kanon_milp.cli.exit_codes import exit_code
 from kanon_milp.heuristics.greedy import greedy, suppress_all
 from kanon_milp.presolve import resources
-from kanon_milp.presolve.instance import prepare
-from kanon_milp.presolve.reductions import reduce
 from kanon_milp.system import processes
 from kanon_milp.system.limit import Limit, Over
 
@@ -152,7 +151,7 @@ def test_an_interruption_is_heard_in_every_phase(step: str, capfd: pytest.Captur
 def test_greedy_stops_at_its_limit_and_places_every_row() -> None:
     for seed in range(5):
         asked = problem(60, 5, 3, km.LDiversity(2), seed=seed)
-        instance = reduce(prepare(asked))[-1].instance
+        instance = reduced(asked)
         over = threading.Event()
         over.set()
         at_once, whole, nothing = greedy(instance, Limit(interrupt=over)), greedy(instance), suppress_all(instance)
@@ -167,7 +166,7 @@ def test_a_column_that_is_the_same_everywhere_does_not_hide_the_table_of_all_row
     """All rows then fit a cheaper candidate than the fully suppressed one, which is dominated."""
     frame = pl.DataFrame({"a": ["x"] * 6, "b": list("112233"), "c": list("123456")})
     asked = km.Problem(km.Table.from_frame(frame, ["a", "b", "c"]), km.KAnonymity(6))
-    instance = reduce(prepare(asked))[-1].instance
+    instance = reduced(asked)
     found = greedy(instance)
     assert found is not None
     assert found.cost * instance.levels.unit == 12
