@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
+import pyomo.environ as pyo
 from hypothesis import strategies as st
-from strategies import Case, cases, drawn_sets
+from strategies import Case, cases, covered, drawn_sets
 
 import kanon_milp as km
 from kanon_milp.bounds import DENOMINATOR, ExactDual, lagrangian, round_dual
@@ -69,10 +70,6 @@ EVERY: dict[str, tuple[Reduction[Step], ...]] = {
 }
 
 
-def covered(instance: Instance) -> bool:
-    return len(np.unique(instance.candidates.members)) == instance.types.count
-
-
 def integer_model(instance: Instance) -> tuple[PyomoArrays, np.ndarray[Any, Any]]:
     """The strong formulation with whole numbers of rows, and the columns of `assign`."""
     model = build_strong(instance)
@@ -103,9 +100,22 @@ def best(instance: Instance, forced: int | None = None) -> tuple[Fraction, Assig
     return Fraction(round(answer.objective) * compiled.sign) * unit, Assignment.from_pairs(instance, rows)
 
 
-def strong_lp(instance: Instance) -> float | None:
-    linear = to_arrays(build_strong(instance)).linear
-    return get("highs").solve(replace(linear, integer=np.zeros_like(linear.integer)), PLAIN).objective
+def lp_value(model: pyo.ConcreteModel) -> float | None:
+    """Value of a model's linear relaxation, as a minimization; None where it has none."""
+    linear = to_arrays(model).linear
+    return get("highs").solve(replace(linear, integer=np.zeros_like(linear.integer)), SolverOptions()).objective
+
+
+def strong_lp(instance: Instance, sets: Sequence[set[int]] = ()) -> float | None:
+    """That of the strong formulation, with the packing cuts of some sets."""
+    model = build_strong(instance)
+    model.packing = pyo.ConstraintList()
+    covers, counts = instance.candidates.cover_lists(), instance.types.counts.tolist()
+    for each in sets:
+        nested = [g for g, cover in enumerate(covers) if set(cover) <= each]
+        least = min(int(instance.least[g]) for g in nested)
+        model.packing.add(sum(model.open[g] for g in nested) <= sum(counts[i] for i in each) // least)
+    return lp_value(model)
 
 
 def keeps(problem: km.Problem, expected: Fraction | None, reductions: Sequence[Reduction[Step]]) -> list[Step]:

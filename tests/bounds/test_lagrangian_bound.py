@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import pyomo.environ as pyo
 import pytest
 from census import census_problem
 from effort import examples
@@ -24,6 +23,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
 from present import present
+from reduction_cases import strong_lp
 from scipy.optimize import linprog
 from strategies import Case, cases, covered, drawn_sets, reduced
 
@@ -43,10 +43,7 @@ from kanon_milp.bounds.lagrangian_bound import VolumeAlgorithm
 from kanon_milp.bounds.parameters import SubproblemParameters
 from kanon_milp.bounds.registry import BoundLimit
 from kanon_milp.errors import InputError
-from kanon_milp.formulations.strong import build_strong
 from kanon_milp.presolve.instance import Instance, prepare
-from kanon_milp.solvers import SolverOptions, get
-from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.system.arrays import Floats
 
 Q8 = ["sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation"]
@@ -70,20 +67,6 @@ def slow_value(
             extra = sum((charge for each, charge in zip(sets, charges, strict=True) if set(cover) <= each), Fraction(0))
             total += min(Fraction(0), extra + sum(c for at, c in enumerate(costs) if at < least or c < 0))
     return total
-
-
-def strong_lp(instance: Instance, sets: Sequence[set[int]] = ()) -> float | None:
-    """Value of the strong formulation's linear relaxation by HiGHS, with the packing cuts of some sets."""
-    model = build_strong(instance)
-    model.packing = pyo.ConstraintList()
-    covers, counts = instance.candidates.cover_lists(), instance.types.counts.tolist()
-    for each in sets:
-        nested = [g for g, cover in enumerate(covers) if set(cover) <= each]
-        least = min(int(instance.least[g]) for g in nested)
-        model.packing.add(sum(model.open[g] for g in nested) <= sum(counts[i] for i in each) // least)
-    linear = to_arrays(model).linear
-    answer = get("highs").solve(replace(linear, integer=np.zeros_like(linear.integer)), SolverOptions())
-    return answer.objective
 
 
 def drawn_multipliers(data: st.DataObject, count: int, denominator: int) -> list[int]:

@@ -14,9 +14,9 @@ from effort import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from present import present
-from reduction_cases import CHAIN, best, covered, multipliers, table_of
+from reduction_cases import CHAIN, best, multipliers, table_of
 from sensitive_cases import SensitiveCase, sensitive_cases
-from strategies import Case, cases
+from strategies import Case, cases, covered
 from test_rank_one_cuts import drawn_rows
 from test_required_bound import drawn
 from test_required_cuts import LIMITED, WORKED

@@ -19,9 +19,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
 from present import present
+from reduction_cases import strong_lp
 from sensitive_cases import KINDS, SensitiveCase, sensitive_cases
 from strategies import covered, reduced
-from test_lagrangian_bound import Q8, strong_lp
+from test_lagrangian_bound import Q8
 
 import kanon_milp as km
 from kanon_milp.bounds import evaluation, lagrangian

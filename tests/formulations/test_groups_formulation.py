@@ -15,6 +15,7 @@ from effort import examples
 from hypothesis import assume, given, settings
 from oracle import SYMBOL
 from own_requirement import Own
+from reduction_cases import lp_value
 from sensitive_cases import SensitiveCase, sensitive_cases
 from strategies import Case, cases, reduced
 
@@ -27,8 +28,6 @@ from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.presolve.reductions import MERGING, REDUCTIONS, reduce
 from kanon_milp.problem.privacy.diversity import unsplittable
-from kanon_milp.solvers import SolverOptions, get
-from kanon_milp.solvers.pyomo_arrays import to_arrays
 
 # ---------------------------------------------------------------------------------------------------- the optimum
 
@@ -144,12 +143,6 @@ def test_it_is_judged_once_what_candidates_have_in_common() -> None:
 
 
 # ------------------------------------------------------------------------------------------------ linear relaxation
-
-
-def lp_value(model: pyo.ConcreteModel) -> float | None:
-    """Value of a model's linear relaxation, as a minimization; None where it has none."""
-    linear = to_arrays(model).linear
-    return get("highs").solve(replace(linear, integer=np.zeros_like(linear.integer)), SolverOptions()).objective
 
 
 @given(cases(max_rows=9))

@@ -20,7 +20,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
 from present import present
-from strategies import Case, cases, reduced
+from strategies import Case, cases, covered, reduced
 
 import kanon_milp as km
 from kanon_milp.bounds import lagrangian
@@ -52,11 +52,6 @@ NOTHING_NEAR = Parameters(
         "neighbourhoods.seconds": 60.0,
     }
 )
-
-
-def covered(instance: Instance) -> bool:
-    """Row types without a candidate are an obstacle that is found before any search."""
-    return len(np.unique(instance.candidates.members)) == instance.types.count
 
 
 def census_instance(rows: int, k: int) -> Instance:

@@ -20,14 +20,13 @@ from reduction_cases import (
     CHAIN,
     EVERY,
     best,
-    covered,
     heavy_cases,
     keeps,
     strong_lp,
     table_of,
 )
 from sensitive_cases import SensitiveCase, sensitive_cases, subset_cases
-from strategies import Case, cases, reduced
+from strategies import Case, cases, covered, reduced
 
 import kanon_milp as km
 from kanon_milp.bounds import ExactDual
