@@ -1,4 +1,4 @@
-"""What notebooks and terminals show: names and numbers, and no cell; the live line, gone at the end."""
+"""What notebooks and terminals show: names and numbers as text, and no cell; the live line, gone at the end."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from result_pages import HOSTILE, Read
 from rich.console import Console
 
 import kanon_milp as km
@@ -21,6 +22,7 @@ from kanon_milp.problem.exact import in_words
 from kanon_milp.solvers import Progress
 from kanon_milp.studies.output import described
 from kanon_milp.studies.pages.wording import marks, proof_sentence
+from kanon_milp.system.markup import card, grid, preformatted
 from kanon_milp.system.text_tables import amount
 
 SECRET = "Wilhelmina"
@@ -254,3 +256,19 @@ def test_without_a_terminal_nothing_is_shown(capsys: pytest.CaptureFixture[str])
 def test_progress_is_true_or_false() -> None:
     with pytest.raises(km.InputError, match="progress"):
         km.solve(PROBLEM, progress=lambda *_: None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_whatever_is_put_in_is_text(name: str) -> None:
+    for html in (card(name, [(name, name)], name), grid(name, [[name], [name]], name), preformatted(name)):
+        read = Read(html)
+        assert {"script", "img", "b", "style"}.isdisjoint(read.elements)
+        assert not any(key.startswith("on") for key, _ in read.attributes)
+        assert "\u202e" not in read.text
+    assert Read(card(HOSTILE[0], [])).text == HOSTILE[0]
+
+
+def test_names_without_a_value_are_left_out() -> None:
+    html = card("", [("a", 1), ("b", None), ("c", "")])
+    assert ("a" in Read(html).text, "b" in Read(html).text, "c" in Read(html).text) == (True, False, False)
+    assert "<p>" not in html
