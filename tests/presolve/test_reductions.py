@@ -291,8 +291,6 @@ def test_it_is_left_out_where_it_is_not_valid() -> None:
 def test_what_is_no_reduction_is_refused() -> None:
     with pytest.raises(km.InputError, match="CandidateReduction"):
         km.register_reduction(everything)  # type: ignore[arg-type]
-    with pytest.raises(km.InputError, match="built in"):
-        km.register_reduction(km.CandidateReduction("dominance", everything))
     km.register_reduction(km.CandidateReduction("mine", lambda instance: np.zeros(3, dtype=np.bool_)))
     with pytest.raises(km.InputError, match='keep of the reduction "mine" must return an array of bool'):
         km.solve(PROBLEM)
