@@ -182,7 +182,7 @@ class ClosurePricing(PatternPricing):
         ends = (t * np.linspace(0, 1, PARTS_OF_ROWS + 1) ** 2).astype(int).tolist()
         sums, every, left, pairs = [], [], p.sets + t, 0
         for total, done, seen, *found in self._each_part(
-            _priced_closures, [(*each, *asked) for each in pairwise(ends)], divided=self._long
+            _priced_closures, [(*each, *asked) for each in pairwise(ends)]
         ):
             left -= seen
             pairs += len(found[-1])

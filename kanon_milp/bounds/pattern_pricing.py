@@ -326,17 +326,22 @@ class PatternPricing:
     ) -> tuple[NDArray[Any], Ints32, NDArray[Any], Ints, Ints32]:
         """By the kernel, in parts once that has taken long: with φ of what is listed."""
         began, count = time.perf_counter(), self.levels.count
-        number = min(PARTS * (self._pool.workers + 1), count) if self._pool and self._long else 1
+        number = min(PARTS * (self._pool.workers + 1), count) if self._pool and self._divides else 1
         ends = np.linspace(0, count, number + 1).astype(int).tolist()
         asked = multipliers, threshold, margin, listed, scale, added
-        parts = self._each_part(_priced_vectors, [(*each, *asked) for each in pairwise(ends)], divided=number > 1)
+        parts = self._each_part(_priced_vectors, [(*each, *asked) for each in pairwise(ends)])
         below, vector, phi, lengths, members = map(np.concatenate, zip(*parts, strict=True))
         self._long = self._long or time.perf_counter() - began > LONG
         return below, vector, phi, np.append(0, np.cumsum(lengths)), members
 
-    def _each_part(self, function: Callable[..., F], parts: list[tuple[Any, ...]], *, divided: bool) -> Iterable[F]:
-        """What a function says of what all parts need, and of each of them; divided: among workers."""
-        if self._pool is None or not divided:
+    @property
+    def _divides(self) -> bool:
+        """Whether there are workers, and looks are long enough to be divided among them."""
+        return self._pool is not None and self._pool.workers > 0 and self._long
+
+    def _each_part(self, function: Callable[..., F], parts: list[tuple[Any, ...]]) -> Iterable[F]:
+        """What a function says of what all parts need, and of each of them."""
+        if self._pool is None or not self._divides:
             return (function(self._fixed, *part) for part in parts)
         if self._sent is None:
             self._sent = self._pool.shared(self._fixed)

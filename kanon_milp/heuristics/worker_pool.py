@@ -14,7 +14,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
 from typing import Any, ParamSpec, Self, TypeVar, cast
 
@@ -202,10 +202,11 @@ class ProcessPool(Pool):
 
 @dataclass(eq=False)
 class _Sent:
-    """A value, and what stands for it on a cluster once it is there."""
+    """A value, and what stands for it on a cluster once it is there: a copy for each worker, which Dask keeps, as it
+    keeps no more than one of what has copies."""
 
     value: Any
-    future: Any = None
+    copies: list[Any] = field(default_factory=list)
 
 
 class DaskPool(Pool):
@@ -241,15 +242,19 @@ class DaskPool(Pool):
         return InlinePool().submit(submitted, *map(_here, args), **kwargs)
 
     def shared(self, value: T) -> T:
-        """Sent with the first task that has it, to all workers; again if all that have it are lost."""
+        """Sent with the first task that has it, to all workers; again if all of these are lost."""
         return cast(T, _Sent(value))
 
     def _there(self, argument: object) -> object:
         if not isinstance(argument, _Sent):
             return argument
-        if argument.future is None or argument.future.status not in ("pending", "finished"):
-            (argument.future,) = self._client.scatter([argument.value], broadcast=True, hash=False)
-        return argument.future
+        copies = [each for each in argument.copies if each.status in ("pending", "finished")]
+        if not copies:
+            for address in self._client.nthreads():
+                with contextlib.suppress(Exception):  # of many kinds, where a worker is lost just now
+                    copies += self._client.scatter([argument.value], workers=[address], hash=False)
+        argument.copies = copies[1:] + copies[:1]
+        return argument.copies[-1]
 
     def each(self, function: Callable[..., R], shared: object, parts: Sequence[tuple[Any, ...]]) -> list[R]:
         """Workers begin with the first part, this process with the last: a worker that is lost costs no more than its
