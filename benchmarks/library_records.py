@@ -144,11 +144,25 @@ def measured(library: Path, folders: Sequence[Path], records: Path = RECORDS) ->
             print(f"{name}: there is no record of this model", flush=True)
             continue
         runs = {run.setting: run for run in (*record.runs, *map(_run, of_one.iter_rows(named=True)))}
+        measured_now = [runs[key] for key in sorted(runs)]
         try:
-            found.append(Record.model_validate(record.model_dump() | {"runs": [runs[key] for key in sorted(runs)]}))
+            found.append(
+                Record.model_validate(record.model_dump() | _proven(record, measured_now) | {"runs": measured_now})
+            )
         except ValidationError as error:
             print(f"{name}: {error.errors(include_url=False)[0]['msg']}", flush=True)
     return found
+
+
+def _proven(record: Record, runs: Sequence[Run]) -> dict[str, Any]:
+    """What a run has proven that the record does not know yet, of the solution that it has, or that there is none."""
+    proving = next((run for run in runs if run.proven and run.best == record.best_in_file), None)
+    if proving is None or record.status in ("opt", "inf"):
+        return {}
+    limits = {"time_limit": proving.time_limit, "threads": 1, "seed": 0}
+    said = _proof("milp", proving.solver, proving.version, limits, proving.seconds, [proving.solver])
+    changes = {"proved_by": said, "reason": f"proven by {proving.solver}", "bound_in_file": proving.best}
+    return changes | {"status": "inf" if proving.best is None else "opt"}
 
 
 def _run(row: dict[str, Any]) -> Run:

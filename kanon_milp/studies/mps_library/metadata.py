@@ -210,9 +210,10 @@ class Record(Part):
 
     @property
     def difficulty(self) -> Difficulty:
-        """Easy: a solver proves it at the root. Hard: none of `SOLVERS` does; open: and nobody else has."""
+        """Easy: a solver proves the file as it is at the root. Hard: none of `SOLVERS` does; open: nor anybody else."""
         roots = self.roots
-        if any(run.proven for run in roots.values()):
+        at_root = (run for run in self.runs if run.node_limit == 1 or (run.permutation == 0 and run.nodes in (0, 1)))
+        if any(run.proven for run in at_root):
             return "easy"
         if not roots.keys() >= {*SOLVERS}:
             return "not measured"

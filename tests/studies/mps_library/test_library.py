@@ -309,8 +309,10 @@ def test_difficulty_follows_from_what_was_measured() -> None:
     assert marks(*unproven, **proven) == ("hard", "benchmark", "easy")
     assert marks(ran("highs"), ran("scip", bound=best - 1.5), ran("cbc")) == ("open", "benchmark", "hard")
     assert marks(ran("highs"), ran("cbc", best=best, bound=best - 0.5), **proven) == ("easy", "test", "not measured")
-    later = [ran(name, node_limit=None, best=best, bound=best) for name in ("highs", "scip", "cbc")]
+    later = [ran(name, node_limit=None, best=best, bound=best, nodes=9) for name in ("highs", "scip", "cbc")]
     assert marks(*later, **proven) == ("not measured", "test", "not measured")  # the root was not looked at
+    assert marks(*unproven, later[0] | {"nodes": 1}, **proven)[0] == "easy"  # without a limit it ends at the root
+    assert marks(*unproven, later[0] | {"nodes": 1, "permutation": 1}, **proven)[0] == "hard"  # of another file
     assert [*map(said, unproven_runs(unproven))] == ["4 to -", f"- to {best}", "- to -"]
 
 
@@ -334,6 +336,25 @@ def test_rows_of_a_study_become_runs_of_the_record_of_that_very_file(built: Path
     assert found.name == "bisect-6"
     (made,) = (each for each in found.runs if each.solver == "scip" and each.version == "9")
     assert (made.node_limit, made.best, made.bound, made.seconds) == (1, 99, 41.25, 0.12)
+
+
+def test_a_run_may_prove_what_the_record_does_not_know(built: Path, tmp_path: Path) -> None:
+    known = read_record("bisect-6")
+    assert known is not None
+    open_one = known.model_copy(update={"status": "best", "bound_in_file": 1, "runs": []})
+    (tmp_path / "records").mkdir()
+    (tmp_path / "records" / "bisect-6.json").write_text(open_one.model_dump_json())
+    (run,) = (run for run in plan(read_study(built / "root.toml")) if (run.instance, run.solver) == ("bisect-6", "cbc"))
+    results = Folder(tmp_path / "root")
+    results.begin({}, [run.run])
+    results.add(run.as_dict() | {
+        "options": json.dumps(run.options), "stop_reason": "optimal", "objective_exact": str(known.best_in_file),
+        "bound": known.best_in_file, "seconds": 1.0, "solver_version": "9", "defects": [],
+    })  # fmt: skip
+    (found,) = measured(built, [tmp_path / "root"], tmp_path / "records")
+    assert (found.status, found.bound_in_file, found.reason) == ("opt", known.best_in_file, "proven by cbc")
+    assert found.proved_by is not None
+    assert found.proved_by.version == "9"
 
 
 def test_an_entry_may_vary_one_thing(tmp_path: Path) -> None:
