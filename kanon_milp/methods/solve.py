@@ -337,8 +337,9 @@ def build_model(problem: Problem, formulation: str = "strong") -> pyo.ConcreteMo
 def model_size(problem: Problem, formulation: str = "strong") -> ModelSize:
     """The size of the model that `build_model` would declare, before anything is declared.
 
-    The candidates are enumerated for it, which takes a fraction of the time. Raises InputError if they do not fit into
-    memory.
+    formulation: whose candidates are counted; variables and constraints are those of the strong one over them, without
+    those of requirements about sensitive values and of side constraints (`ModelSize`). The candidates are enumerated,
+    which takes a fraction of the time. Raises InputError if they do not fit into memory.
     """
     expect_problem(problem, "model_size")
     if problem.group_cost is not None:

@@ -19,6 +19,7 @@ from kanon_milp.errors import InputError, one_line, own_code, type_in_words
 from kanon_milp.solvers.lazy import Row, Separator
 from kanon_milp.solvers.model import LinearModel
 from kanon_milp.system.arrays import Floats
+from kanon_milp.system.modeling import without_model_log
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +84,9 @@ class PyomoArrays:
     def _row(self, expression: Any, at: Mapping[int, int]) -> Row | None:
         """A linear constraint as a row; None for one that always holds."""
         try:
-            stated = pyo.Constraint(expr=expression)
-            stated.construct()
+            with without_model_log():
+                stated = pyo.Constraint(expr=expression)
+                stated.construct()
             repn = generate_standard_repn(stated.body)
         except (TypeError, ValueError) as error:
             raise InputError(f"lazy: a constraint that cannot be used: {one_line(error)}") from error

@@ -108,10 +108,13 @@ def _apart(model: pyo.ConcreteModel) -> list[Any]:
         (_apart, "the variable later is in no constraint"),
     ],
 )
-def test_a_function_that_cannot_be_used_ends_the_search_with_a_message(function: Any, said: str) -> None:
+def test_a_function_that_cannot_be_used_ends_the_search_with_a_message(
+    function: Any, said: str, caplog: pytest.LogCaptureFixture
+) -> None:
     problem = problem_of(random.Random(3))
     with pytest.raises(km.InputError, match=said):
         km.solve_model(problem, km.build_model(problem), "scip", lazy=function)
+    assert all(record.levelname != "ERROR" for record in caplog.records)  # the message says it all
     with pytest.raises(km.InputError, match="lazy: a function of the model"):
         km.solve_model(problem, km.build_model(problem), "scip", lazy=3)  # type: ignore[arg-type]
 
