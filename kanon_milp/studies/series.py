@@ -37,12 +37,12 @@ def export_series(
 ) -> list[Path]:
     """Write one model for each combination of values, or with so many random weights of the columns.
 
-    path: as for `export_model`; MODEL.mps.gz becomes MODEL-01.mps.gz, MODEL-02.mps.gz, ..., each with its map of names,
-    and MODEL.series.csv: what was set in each, and in how many numbers each part differs from the first. weights,
-    swept: as for `sweep`. random_weights: so many models, each with integer weights from 1 to 9 for all columns, drawn
-    by NumPy's PCG64 with the seed: objectives differ, and nothing else. Returns the models. Raises InputError where
-    models have different shapes (variables, constraints, places of nonzeros), naming the first one that has, and then
-    nothing is written.
+    path: as for `export_model`; MODEL.mps.gz becomes MODEL-1.mps.gz, MODEL-2.mps.gz, ... (MODEL-01 where there are
+    ten or more), each with its map of names, and MODEL.series.csv: what was set in each, and in how many numbers
+    each part differs from the first. weights, swept: as for `sweep`. random_weights: so many models, each with
+    integer weights from 1 to 9 for all columns, drawn by NumPy's PCG64 with the seed: objectives differ, and
+    nothing else. Returns the models. Raises InputError where models have different shapes (variables, constraints,
+    places of nonzeros), naming the first one that has, and then nothing is written.
     """
     expect_problem(problem, "export_series")
     path = file_path(path, "path of a model to write")

@@ -79,7 +79,10 @@ def test_values_that_are_no_table_are_refused() -> None:
     solved(model)
     pair = next(pair for pair in model.PAIRS if model.assign[pair].value)
     before = model.assign[pair].value
-    for value, said in ((before - 1, "no table can be made of it"), (99.0, r"variable assign\S+ is violated by")):
+    for value, said in (
+        (before - 1, r"constraint placed\S+ is violated by 1"),
+        (99.0, r"variable assign\S+ is violated by"),
+    ):
         model.assign[pair].set_value(value, skip_validation=True)
         with pytest.raises(km.InputError, match=said):
             km.solved_table(PROBLEM, model)
