@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from kanon_milp.studies.mps_library.metadata import SOLVERS, Metadata, Record, Run
+from kanon_milp.solvers import DEFAULT, get
+from kanon_milp.studies.mps_library.metadata import NODE_LIMITS, SOLVERS, Metadata, Record, Run
 
 ROOT, TEN_MINUTES, NODES = STUDIES = "root.toml", "ten_minutes.toml", "nodes.toml"
-ONE_NODE = {"highs": "mip_max_nodes", "scip": '"limits/totalnodes"', "cbc": "maxNodes"}
 _STUDY = """name = "{name}"
 title = "{title}"
 time_limit = {seconds}
@@ -26,13 +26,13 @@ def studies(metadata: Sequence[Metadata]) -> Iterator[tuple[str, str]]:
     each solver, and HiGHS's nodes under three permutations."""
     every = [each.name for each in metadata]
     benchmark = [each.name for each in metadata if each.set == "benchmark"]
-    one_node = ", ".join(f'{{ name = "{name}", options = {{ {key} = 1 }} }}' for name, key in ONE_NODE.items())
+    one_node = ", ".join(f'{{ name = "{name}", options = {{ "{key}" = 1 }} }}' for name, key in NODE_LIMITS.items())
     plain = ", ".join(f'"{name}"' for name in SOLVERS)
     yield ROOT, _study("root", "The root node alone, on one thread", 120, one_node, every)
     if not benchmark:
         return
     yield TEN_MINUTES, _study("ten_minutes", "Ten minutes on one thread", 600, plain, benchmark)
-    nodes = _study("nodes", "Nodes of HiGHS under permutations", 120, '"highs"', benchmark)
+    nodes = _study("nodes", f"Nodes of {get().title} under permutations", 120, f'"{DEFAULT}"', benchmark)
     yield NODES, nodes.replace("grace", "permutations = [0, 1, 2]\ngrace")
 
 
@@ -41,9 +41,10 @@ def _study(name: str, title: str, seconds: int, solvers: str, names: Iterable[st
     return head + "".join(_INSTANCE.format(name=each) for each in names)
 
 
+_ROOTS = " | ".join(f"{get(name).title}, root" for name in SOLVERS)
 TABLE_HEAD = (
-    "| instance | known | LP gap | HiGHS, root | SCIP, root | CBC, root | ten minutes | HiGHS, nodes |",
-    "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    f"| instance | known | LP gap | {_ROOTS} | ten minutes | {get().title}, nodes |",
+    "| --- | --- | --- |" + " --- |" * (len(SOLVERS) + 2),
 )
 Known = Record | Metadata
 

@@ -11,7 +11,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from kanon_milp.errors import InputError, unreadable
-from kanon_milp.solvers import LinearModel
+from kanon_milp.solvers import BUILT_IN, LinearModel
+from kanon_milp.solvers import get as get_solver
 from kanon_milp.studies.mps_library.exact_mps import ExactModel
 from kanon_milp.studies.mps_library.instances import NAME, Kind
 
@@ -19,7 +20,11 @@ Status = Literal["opt", "best", "inf", "open"]
 Difficulty = Literal["easy", "hard", "open", "not measured"]
 Set = Literal["test", "benchmark"]
 Feasibility = Literal["easy", "hard", "not measured"]
-SOLVERS = ("highs", "scip", "cbc")  # hard is what none of these proves at the root
+# the solvers of this package that count nodes, and their option for that: hard is what none proves at the root
+NODE_LIMITS = {
+    name: limit for name in BUILT_IN if (limit := get_solver(name).option_names.get("node_limit")) is not None
+}
+SOLVERS = tuple(NODE_LIMITS)
 RECORDS = Path(__file__).with_name("records")
 SOLU = {"opt": "=opt=", "best": "=best=", "inf": "=inf=", "open": "=unkn="}
 T = TypeVar("T", bound=BaseModel)
