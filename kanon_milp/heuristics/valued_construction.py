@@ -115,22 +115,27 @@ def mended(
 
     phi: float64 (G,), φ_g; rows are moved among candidates where it is low.
     """
-    return repair(instance, _on_board(instance, start, phi, seed, params).placed(), limit)
+    return repair(instance, _on_board(instance, start, phi, seed, limit, params).placed(), limit)
 
 
 def _on_board(
-    instance: Instance, start: Assignment, phi: Floats, seed: int, params: ConstructionParameters
+    instance: Instance, start: Assignment, phi: Floats, seed: int, limit: Limit, params: ConstructionParameters
 ) -> ValuedBoard:
-    """Move single rows until no group has a violation, and where that does not help, all rows of groups."""
+    """Move single rows until no group has a violation or the limit is reached, and where that does not help, all rows
+    of groups."""
     cell = cell_cost(instance)
     allowed = phi[instance.candidates.candidate_of_pair()] <= params.looked_at * cell
     board = ValuedBoard.of(instance, allowed, start, seed)
     c = board.rows
     c.price = params.mending * cell
     settle(c)
-    mend_all(c, np.argsort(board.board.state.size[:-1], kind="stable"), params.tried)  # the largest groups last
+    order = np.argsort(board.board.state.size[:-1], kind="stable")  # the largest groups last
+    for begin in range(0, len(order), CHUNK):
+        if limit.over:
+            return board
+        mend_all(c, order[begin : begin + CHUNK], params.tried)
     for g in np.flatnonzero(c.violation).tolist():
-        while c.violation[g] > 0 and absorb(c, g):
+        while c.violation[g] > 0 and not limit.over and absorb(c, g):
             pass
     settle(c)
     return board
@@ -143,7 +148,7 @@ def _mended(
 
     rows: int64 (pairs,), a complete assignment.
     """
-    board = _on_board(instance, Assignment.from_pairs(instance, rows), pricing.phi, seed, params)
+    board = _on_board(instance, Assignment.from_pairs(instance, rows), pricing.phi, seed, limit, params)
     cell = cell_cost(instance)
     phi = pricing.phi[board.board.candidate]
     order = np.argsort(phi, kind="stable")
