@@ -23,6 +23,8 @@ SENTENCE = re.compile(
 )
 REQUIREMENT = re.compile(r"(\(alpha,k\)-anonymity|[kplt]-[a-z]+|beta-likeness|delta-disclosure privacy) \(([^()]*)\)")
 
+APPROXIMATE = re.compile(r"(?<=\d) \(\d+\.\d+\)")  # after a fraction that is no short decimal
+
 
 def is_true(
     statement: str,
@@ -36,7 +38,7 @@ def is_true(
     said = SENTENCE.fullmatch(statement)
     assert said, statement
     k, rules = int(said["k"] or 1), []
-    for name, parameters in REQUIREMENT.findall(said["rest"]):
+    for name, parameters in REQUIREMENT.findall(APPROXIMATE.sub("", said["rest"])):
         given = dict(part.split(" = ") for part in parameters.split(", "))
         if name == "k-anonymity":
             k = max(k, int(given["k"]))

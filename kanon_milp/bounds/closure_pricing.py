@@ -33,7 +33,7 @@ from kanon_milp.system.limit import NO_LIMIT, Limit
 from kanon_milp.system.parameters import DEFAULT, Parameters
 
 if TYPE_CHECKING:
-    from kanon_milp.heuristics.worker_pool import Pool
+    from kanon_milp.system.worker_pool import Pool
 
 PARTS_OF_ROWS = 16  # of a look at sets of rows, for any number of workers
 TOO_MANY = "the multipliers leave too many groups"

@@ -46,7 +46,7 @@ from kanon_milp.system.arrays import Flags, Floats, Ints, Ints32
 from kanon_milp.system.parameters import Parameters
 
 if TYPE_CHECKING:
-    from kanon_milp.heuristics.worker_pool import Pool
+    from kanon_milp.system.worker_pool import Pool
 
 MOST_KEYS = 1 << 62  # of candidates
 LONG = 0.1  # seconds of a look, from which on parts of it are worth sending

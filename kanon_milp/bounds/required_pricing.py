@@ -36,7 +36,7 @@ from kanon_milp.system.limit import NO_LIMIT, Limit
 from kanon_milp.system.parameters import DEFAULT, Parameters
 
 if TYPE_CHECKING:
-    from kanon_milp.heuristics.worker_pool import Pool
+    from kanon_milp.system.worker_pool import Pool
 
 
 class RequiredPricing(PatternPricing):

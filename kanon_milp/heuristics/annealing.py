@@ -16,15 +16,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.grouping import pairs_at
 from kanon_milp.heuristics.state import Board, State, generator
-from kanon_milp.heuristics.worker_pool import Effort, Pool
 from kanon_milp.kernels.elementary import exponentials, power
 from kanon_milp.kernels.moves import alias_tables, make_moves, settle
 from kanon_milp.kernels.rows import Rows, commit, total
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.system.arrays import Flags, Floats, Ints, Ints32
 from kanon_milp.system.parameters import number, parameters
+from kanon_milp.system.worker_pool import Pool
 
 if TYPE_CHECKING:
     from kanon_milp.bounds import DualPoint

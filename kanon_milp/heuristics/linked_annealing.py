@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.state import cell_cost
-from kanon_milp.heuristics.worker_pool import Effort
 from kanon_milp.kernels.elementary import exponentials, power
 from kanon_milp.kernels.linked_moves import LinkedRows, make_moves
 from kanon_milp.kernels.moves import alias_tables

@@ -17,13 +17,14 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
-from kanon_milp.heuristics.worker_pool import Effort, Pool
+from kanon_milp.heuristics.effort import Effort
 from kanon_milp.solvers.adapter import Capability, Setting, SolverAdapter
 from kanon_milp.solvers.call import SolverOptions
 from kanon_milp.solvers.proof import INTEGRAL_GAP
 from kanon_milp.system.arrays import Flags, Ints
 from kanon_milp.system.limit import Over
 from kanon_milp.system.parameters import number, parameters
+from kanon_milp.system.worker_pool import Pool
 
 _POLL = 0.2  # seconds between two looks at the clock
 SHORTEST = 0.1  # seconds for a solver

@@ -12,17 +12,18 @@ import numpy as np
 
 from kanon_milp.heuristics.annealing import AnnealingParameters, Draw, SeenPairs, anneal_chains
 from kanon_milp.heuristics.construction import ConstructionParameters, construct
+from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.grouping import tighten_groups
 from kanon_milp.heuristics.neighbourhoods import NeighbourhoodParameters
 from kanon_milp.heuristics.size_neighbourhoods import rebuild_groups
 from kanon_milp.heuristics.state import Board, cell_cost
-from kanon_milp.heuristics.worker_pool import Effort, Pool
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.adapter import SolverAdapter
 from kanon_milp.solvers.call import SolverOptions
 from kanon_milp.system.arrays import Flags
 from kanon_milp.system.parameters import DEFAULT, Parameters, number, parameters
+from kanon_milp.system.worker_pool import Pool
 
 if TYPE_CHECKING:
     from kanon_milp.bounds import DualPoint

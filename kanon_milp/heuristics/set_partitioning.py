@@ -25,10 +25,10 @@ from kanon_milp.bounds.evaluation import RequiredEvaluator
 from kanon_milp.bounds.matching.pairs_and_triples import SmallGroups
 from kanon_milp.formulations.arrays import Constraints, set_partitioning
 from kanon_milp.formulations.restricted import solve_restricted
+from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.grouping import assignment_of, pairs_at, tighten_groups
 from kanon_milp.heuristics.neighbourhoods import growth, limited_options
 from kanon_milp.heuristics.state import cell_cost
-from kanon_milp.heuristics.worker_pool import Effort
 from kanon_milp.kernels.small_groups import FloatSmallGroups, list_small_groups
 from kanon_milp.presolve.assignment import Assignment, Groups
 from kanon_milp.presolve.instance import Instance

@@ -13,6 +13,7 @@ import numpy as np
 
 from kanon_milp.formulations.arrays import strong_model
 from kanon_milp.formulations.restricted import solve_restricted
+from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.neighbourhoods import (
     DEFAULT,
     Call,
@@ -22,7 +23,6 @@ from kanon_milp.heuristics.neighbourhoods import (
     search_neighbourhoods,
 )
 from kanon_milp.heuristics.state import Board
-from kanon_milp.heuristics.worker_pool import Effort, Pool
 from kanon_milp.kernels.moves import exchange, grow
 from kanon_milp.kernels.rows import commit, total, undo
 from kanon_milp.solvers.adapter import Setting, SolverAdapter
@@ -30,6 +30,7 @@ from kanon_milp.solvers.call import SolverOptions
 from kanon_milp.solvers.model import LinearModel
 from kanon_milp.system.arrays import Flags, Floats, Ints
 from kanon_milp.system.limit import Limit
+from kanon_milp.system.worker_pool import Pool
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,13 +11,13 @@ from functools import partial
 import numpy as np
 
 from kanon_milp.heuristics.annealing import Chain, Draw, Moves, Schedule, SeenPairs, run_chains
+from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.grouping import group_sizes, tighten_groups
 from kanon_milp.heuristics.repair import repair
 from kanon_milp.heuristics.state import cell_cost
 from kanon_milp.heuristics.valued_construction import PricedCandidates
 from kanon_milp.heuristics.valued_state import ValuedArrays, ValuedBoard
-from kanon_milp.heuristics.worker_pool import Effort, InlinePool, Pool
 from kanon_milp.kernels.rows import total
 from kanon_milp.kernels.valued_chains import reroute
 from kanon_milp.kernels.valued_moves import make_moves
@@ -26,6 +26,7 @@ from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.system.arrays import Floats, Ints32
 from kanon_milp.system.parameters import number, parameters
+from kanon_milp.system.worker_pool import InlinePool, Pool
 
 
 @parameters("valued_annealing")

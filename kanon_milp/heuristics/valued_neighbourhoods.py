@@ -16,6 +16,7 @@ import numpy as np
 
 from kanon_milp.formulations import FORMULATIONS
 from kanon_milp.formulations.restricted import Answer, RestrictedModel, solve_restricted
+from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.neighbourhoods import (
     DEFAULT,
@@ -25,7 +26,6 @@ from kanon_milp.heuristics.neighbourhoods import (
     Sizes,
     search_neighbourhoods,
 )
-from kanon_milp.heuristics.worker_pool import Effort, Pool
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.part import Moving, Part, viable_pairs
@@ -35,6 +35,7 @@ from kanon_milp.solvers.call import SolverOptions, StopReason
 from kanon_milp.solvers.model import LinearModel
 from kanon_milp.system.arrays import Flags, Floats, Ints
 from kanon_milp.system.limit import Limit
+from kanon_milp.system.worker_pool import Pool
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from kanon_milp.bounds.parameters import FixingParameters
 from kanon_milp.errors import InputError, KanonError
+from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.group_check import GroupCheck
-from kanon_milp.heuristics.worker_pool import Effort, Pool
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import PhaseRun, Tracker
 from kanon_milp.presolve.assignment import Assignment
@@ -32,6 +32,7 @@ from kanon_milp.system.arrays import Flags, Floats
 from kanon_milp.system.extras import Plugins
 from kanon_milp.system.limit import Limit
 from kanon_milp.system.parameters import number, parameters
+from kanon_milp.system.worker_pool import Pool
 
 if TYPE_CHECKING:
     from kanon_milp.bounds import DualPoint

@@ -29,7 +29,6 @@ from kanon_milp.bounds.priced_ascent import PricedAscent
 from kanon_milp.bounds.required_pricing import RequiredPricing, required_pricing_of
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.greedy import suppress_all
-from kanon_milp.heuristics.worker_pool import Pool, open_pool
 from kanon_milp.methods.few_groups import FewGroups, Splitting
 from kanon_milp.methods.hybrid import limit_of_search
 from kanon_milp.methods.model_phases import RestrictedModel
@@ -51,6 +50,7 @@ from kanon_milp.solvers.proof import Backing
 from kanon_milp.system.arrays import Floats
 from kanon_milp.system.limit import Limit
 from kanon_milp.system.parameters import Parameters, number, parameters
+from kanon_milp.system.worker_pool import Pool, open_pool
 
 
 @parameters("priced_rounds")

@@ -15,6 +15,7 @@ from typing import TypeVar
 from kanon_milp.bounds.dual import DualPoint, Proof
 from kanon_milp.heuristics.annealing import AnnealingParameters, SeenPairs
 from kanon_milp.heuristics.construction import ConstructionParameters
+from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.neighbourhoods import NeighbourhoodParameters, Sizes
 from kanon_milp.heuristics.set_partitioning import SmallGroupParameters, SmallGroupTables
@@ -22,7 +23,6 @@ from kanon_milp.heuristics.state import cell_cost
 from kanon_milp.heuristics.valued_annealing import ValuedAnnealingParameters, anneal
 from kanon_milp.heuristics.valued_construction import PricedCandidates, construct, rounded
 from kanon_milp.heuristics.valued_neighbourhoods import Landscape, rebuild
-from kanon_milp.heuristics.worker_pool import Effort
 from kanon_milp.methods.phases import Known
 from kanon_milp.methods.required_cuts import RequiredCuts
 from kanon_milp.presolve.assignment import Assignment

@@ -12,7 +12,6 @@ from types import TracebackType
 from typing import TypeVar
 
 from kanon_milp.errors import own_code
-from kanon_milp.heuristics.worker_pool import Pool, open_pool
 from kanon_milp.methods.outcome import TOO_HIGH, Bound, Outcome, Scale
 from kanon_milp.methods.phases import REGISTERED, Estimate, Known, Phase
 from kanon_milp.methods.session import Session
@@ -22,6 +21,7 @@ from kanon_milp.problem.arguments import instance_of
 from kanon_milp.solvers import StopReason
 from kanon_milp.system.limit import AlsoSet, Limit
 from kanon_milp.system.parameters import number, parameters
+from kanon_milp.system.worker_pool import Pool, open_pool
 
 K = TypeVar("K", bound=Known)
 T = TypeVar("T")

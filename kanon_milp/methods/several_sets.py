@@ -23,8 +23,8 @@ import numpy as np
 from kanon_milp.bounds import BoundLimit
 from kanon_milp.errors import InputError
 from kanon_milp.formulations.restricted import RestrictedModel, solve_restricted
+from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.greedy import suppress_all
-from kanon_milp.heuristics.worker_pool import Effort
 from kanon_milp.methods.direct import settled, solve_milp
 from kanon_milp.methods.outcome import Bound, Outcome
 from kanon_milp.methods.phases import Estimate, Known, LastModel, Phase

@@ -14,8 +14,8 @@ from kanon_milp.bounds import BoundLimit, BoundTask, DualPoint, ProvenBound, bes
 from kanon_milp.bounds.built_in import COLUMN_GENERATION, LAGRANGIAN, RELAX_AND_CUT, certified
 from kanon_milp.bounds.parameters import FixingParameters
 from kanon_milp.bounds.reduced_costs import ReducedCosts
+from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.search import Search
-from kanon_milp.heuristics.worker_pool import Effort
 from kanon_milp.methods.phases import ByShare, Estimate, Known, Phase, RestrictedModelParams
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker

@@ -20,7 +20,6 @@ from typing import Any
 import polars as pl
 
 from kanon_milp.errors import InputError
-from kanon_milp.heuristics.worker_pool import Pool, open_pool
 from kanon_milp.methods import registry
 from kanon_milp.methods.arguments import checked_options, count
 from kanon_milp.methods.lexicographic import column_loss
@@ -39,6 +38,7 @@ from kanon_milp.system import text_tables
 from kanon_milp.system.charts import altair, shown
 from kanon_milp.system.limit import ctrl_c_sets
 from kanon_milp.system.markup import grid
+from kanon_milp.system.worker_pool import Pool, open_pool
 from kanon_milp.verify import verify
 from kanon_milp.verify.tables import open_released, text_columns
 

@@ -35,7 +35,6 @@ from kanon_milp.bounds.pattern_pricing import PatternPricing
 from kanon_milp.bounds.priced_ascent import PricedAscent
 from kanon_milp.bounds.rank_one_cuts import RankOneCuts
 from kanon_milp.errors import InputError, TooManyLevelVectorsError
-from kanon_milp.heuristics.worker_pool import InlinePool
 from kanon_milp.kernels.closure_pricing import nearest_costs
 from kanon_milp.presolve import preparation
 from kanon_milp.presolve.closures import closed_instance, closures_suffice
@@ -45,6 +44,7 @@ from kanon_milp.presolve.row_types import RowTypes
 from kanon_milp.system.arrays import Flags, Floats
 from kanon_milp.system.limit import NO_LIMIT, Limit
 from kanon_milp.system.parameters import Parameters
+from kanon_milp.system.worker_pool import InlinePool
 from kanon_milp.verify import check_certificate
 
 

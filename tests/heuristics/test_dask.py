@@ -27,9 +27,9 @@ from kanon_milp.bounds.closure_pricing import ClosurePricing
 from kanon_milp.bounds.pattern_pricing import PatternPricing
 from kanon_milp.bounds.priced_ascent import PricedAscent
 from kanon_milp.cli.exit_codes import exit_code
-from kanon_milp.heuristics.worker_pool import DaskPool
 from kanon_milp.presolve.instance import compress_table, types_of
 from kanon_milp.system.limit import NO_LIMIT
+from kanon_milp.system.worker_pool import DaskPool
 
 distributed: Any = pytest.importorskip("distributed")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kanon_milp.errors import InputError
-from kanon_milp.heuristics.worker_pool import DaskPool, InlinePool, Pool, ProcessPool, open_pool
+from kanon_milp.system.worker_pool import DaskPool, InlinePool, Pool, ProcessPool, open_pool
 
 
 def check(pool: Pool) -> None:
@@ -107,7 +107,7 @@ def test_workers_end_with_the_process_that_began_them(tmp_path: Path) -> None:
     script = tmp_path / "owner.py"
     script.write_text(
         "import time\n"
-        "from kanon_milp.heuristics.worker_pool import ProcessPool\n"
+        "from kanon_milp.system.worker_pool import ProcessPool\n"
         "if __name__ == '__main__':\n"
         "    pool = ProcessPool(2)\n"
         "    pool.submit(max, 1, 2).result()\n"

@@ -28,12 +28,12 @@ from kanon_milp.formulations.strong import build_strong
 from kanon_milp.heuristics import search, size_neighbourhoods
 from kanon_milp.heuristics.annealing import AnnealingParameters, Chain, Draw, SeenPairs, anneal, anneal_chains
 from kanon_milp.heuristics.construction import construct
+from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.greedy import suppress_all
 from kanon_milp.heuristics.grouping import group_sizes, pairs_at, tighten_groups
 from kanon_milp.heuristics.search import Search
 from kanon_milp.heuristics.size_neighbourhoods import cut_out, put_back, rebuild_groups, solve_neighbourhood
 from kanon_milp.heuristics.state import Board
-from kanon_milp.heuristics.worker_pool import Effort, InlinePool
 from kanon_milp.kernels.limits import FAILED
 from kanon_milp.kernels.moves import pull, shift
 from kanon_milp.kernels.rows import close, commit, total, undo
@@ -42,6 +42,7 @@ from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers import SolverOptions, get
 from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.system.parameters import Parameters
+from kanon_milp.system.worker_pool import InlinePool
 
 # none but the pairs of the table are near
 NOTHING_NEAR = Parameters(

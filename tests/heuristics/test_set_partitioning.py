@@ -25,12 +25,12 @@ import kanon_milp as km
 from kanon_milp import solvers
 from kanon_milp.bounds.group_costs.pricing import SquarePricing
 from kanon_milp.bounds.lagrangian_bound import required_bound
+from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.greedy import greedy, suppress_all
 from kanon_milp.heuristics.group_dive import Dive, DiveParameters
 from kanon_milp.heuristics.group_partitions import Pool
 from kanon_milp.heuristics.set_partitioning import Columns, Partition, best_of_groups
 from kanon_milp.heuristics.valued_construction import construct
-from kanon_milp.heuristics.worker_pool import Effort
 from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import prepare
 from kanon_milp.presolve.ragged import Ragged, indptr_of

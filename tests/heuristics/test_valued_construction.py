@@ -16,11 +16,11 @@ from sensitive_cases import KINDS, SensitiveCase, sensitive_cases
 from kanon_milp.bounds.dual import DualPoint
 from kanon_milp.bounds.lagrangian_bound import required_bound
 from kanon_milp.bounds.relaxations import relaxations_of
+from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.greedy import candidate_of_all
 from kanon_milp.heuristics.valued_annealing import anneal
 from kanon_milp.heuristics.valued_construction import PricedCandidates, construct, rounded
 from kanon_milp.heuristics.valued_state import ValuedBoard
-from kanon_milp.heuristics.worker_pool import Effort
 from kanon_milp.kernels.rows import total
 from kanon_milp.kernels.valued_chains import reroute
 from kanon_milp.kernels.valued_moves import settle

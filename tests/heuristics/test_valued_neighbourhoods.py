@@ -15,15 +15,16 @@ from sensitive_cases import SensitiveCase, sensitive_cases
 from strategies import reduced
 
 import kanon_milp as km
+from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.greedy import greedy, suppress_all
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.neighbourhoods import DEFAULT
 from kanon_milp.heuristics.valued_neighbourhoods import Landscape, declare, rebuild, rows_of
-from kanon_milp.heuristics.worker_pool import Effort, InlinePool
 from kanon_milp.presolve.assignment import Assignment, expand
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.presolve.reductions import MERGING, REDUCTIONS, reduce, restore
 from kanon_milp.solvers import SolverOptions, get
+from kanon_milp.system.worker_pool import InlinePool
 
 HIGHS = get("highs")
 

@@ -21,13 +21,13 @@ import kanon_milp as km
 from kanon_milp.bounds.relaxations import WIDEST
 from kanon_milp.heuristics import valued_annealing
 from kanon_milp.heuristics.annealing import Chain, SeenPairs
+from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.grouping import pairs_at
 from kanon_milp.heuristics.repair import repair
 from kanon_milp.heuristics.valued_annealing import DEFAULT, ValuedAnnealingParameters, anneal
 from kanon_milp.heuristics.valued_construction import PricedCandidates, construct
 from kanon_milp.heuristics.valued_state import ValuedBoard, rules_of
-from kanon_milp.heuristics.worker_pool import Effort, ProcessPool
 from kanon_milp.kernels.rows import total
 from kanon_milp.kernels.rules import Rules, count_in, violation_of
 from kanon_milp.kernels.valued_moves import relocate, shift, swap
@@ -37,6 +37,7 @@ from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.problem.privacy.base import facts_of, is_size_only
 from kanon_milp.problem.records import Group
 from kanon_milp.system.limit import Limit
+from kanon_milp.system.worker_pool import ProcessPool
 
 
 @pytest.mark.parametrize("kind", [*KINDS, None])

@@ -23,7 +23,6 @@ from kanon_milp.bounds.columns.relax_and_cut import relax_and_cut
 from kanon_milp.bounds.registry import ProvenBound
 from kanon_milp.heuristics.greedy import greedy
 from kanon_milp.heuristics.search import Search
-from kanon_milp.heuristics.worker_pool import InlinePool
 from kanon_milp.methods import sizes_phases
 from kanon_milp.methods.core_problem import CoreProblem
 from kanon_milp.methods.phases import Known
@@ -35,6 +34,7 @@ from kanon_milp.solvers import Progress, SolverAdapter, SolverOptions
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import Limit
 from kanon_milp.system.parameters import Parameters
+from kanon_milp.system.worker_pool import InlinePool
 from kanon_milp.verify import check_certificate
 
 PROBLEM = census_problem(60, 5)

@@ -12,8 +12,8 @@ from census import census
 from own_requirement import AtMost, NoMoreThanHalf, Own
 
 import kanon_milp as km
+from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.valued_neighbourhoods import Landscape
-from kanon_milp.heuristics.worker_pool import Effort
 from kanon_milp.methods import required_search
 from kanon_milp.methods.required_cuts import RequiredCuts
 from kanon_milp.presolve.assignment import Assignment

@@ -25,9 +25,9 @@ from kanon_milp.bounds.dual import DualPoint
 from kanon_milp.bounds.linked import LinkedEvaluator, LinkedExtras, linked_bound, proven_units
 from kanon_milp.bounds.registry import BoundLimit
 from kanon_milp.formulations.restricted import solve_restricted
+from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.greedy import suppress_all
 from kanon_milp.heuristics.linked_annealing import LinkedBoard, anneal_sets
-from kanon_milp.heuristics.worker_pool import Effort
 from kanon_milp.methods import several_sets
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.presolve.linked_sets import LinkedSets, linked_sets, sets_of

@@ -15,9 +15,9 @@ from kanon_milp.bounds import lagrangian, proven_bound, round_dual
 from kanon_milp.bounds.lagrangian_bound import required_bound
 from kanon_milp.errors import SolverError
 from kanon_milp.formulations import get_formulation
+from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.valued_annealing import anneal
 from kanon_milp.heuristics.valued_construction import PricedCandidates, construct
-from kanon_milp.heuristics.worker_pool import Effort, open_pool
 from kanon_milp.methods.session import Session
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
@@ -29,6 +29,7 @@ from kanon_milp.studies.bench.sources import problem_of
 from kanon_milp.studies.bench.statistics import MEASURED
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import Limit
+from kanon_milp.system.worker_pool import open_pool
 
 FIRST_SHARE = 1 / 6  # of the seconds of a bound under requirements, for multipliers that know sizes alone
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import concurrent.futures as cf
 import contextlib
 import importlib
-import math
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -19,7 +18,6 @@ from multiprocessing.process import BaseProcess
 from typing import Any, ParamSpec, Self, TypeVar, cast
 
 from kanon_milp.errors import InputError
-from kanon_milp.system.limit import Limit
 from kanon_milp.system.processes import refuse_unguarded_script
 
 _CONNECT_SECONDS = 10.0
@@ -327,26 +325,3 @@ def _begin_worker() -> None:
 def _end_with(sentinel: int) -> None:
     multiprocessing.connection.wait([sentinel])
     os._exit(1)
-
-
-@dataclass(frozen=True)
-class Effort(Limit):
-    """A moment and an event as in `Limit`; it ends as well after so many neighbourhoods, after so many turns that found
-    nothing (patience), or when the loss is no more than `enough`.
-
-    With a number of neighbourhoods and no moment no clock plays a part, and the result is the same on every machine for
-    the same seed and number of workers.
-    """
-
-    neighbourhoods: int | None = None
-    enough: int = 0
-    patience: float = math.inf
-
-    @property
-    def counted(self) -> bool:
-        """Whether work is counted, not time."""
-        return self.neighbourhoods is not None
-
-    def ended(self, loss: int) -> bool:
-        """Whether it ends here."""
-        return loss <= self.enough or self.over
