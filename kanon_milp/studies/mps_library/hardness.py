@@ -107,5 +107,6 @@ def _ten_minutes(runs: Sequence[Run]) -> str:
 
 
 def _nodes(runs: Sequence[Run]) -> str:
-    of = [run for run in runs if run.node_limit is None and run.time_limit == 120]
+    of = [run for run in runs if run.node_limit is None and run.time_limit < 600]
+    of = [run for run in of if run.time_limit == max(each.time_limit for each in of)]
     return ", ".join(f"{run.nodes:,}" if run.proven and run.nodes is not None else "-" for run in of)
