@@ -58,7 +58,7 @@ class Pool(ABC):
         """
 
     def shared(self, value: T) -> T:
-        """What stands for a value among the arguments of tasks: itself, or what is sent to each host only once."""
+        """What stands for a value among the arguments of tasks: itself, or what is sent to each worker once."""
         return value
 
     def each(self, function: Callable[..., R], shared: object, parts: Sequence[tuple[Any, ...]]) -> list[R]:
